@@ -1,0 +1,43 @@
+// Package lua holds every script that Headwater runs inside Redis, one file each.
+package lua
+
+import (
+	"context"
+	"embed"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// Script is one script; it is safe for concurrent use.
+type Script struct{ script *redis.Script }
+
+func load(name string) Script {
+	text, err := files.ReadFile(name + ".lua")
+	if err != nil {
+		panic(err)
+	}
+	return Script{redis.NewScript(string(text))}
+}
+
+// Run runs the script by its hash, and by its text where the server does not know it
+// (a restart, a failover, SCRIPT FLUSH). A script that is unknown has not begun, so
+// this repeats nothing. It works the same on a client that pipelines on its own.
+func (s Script) Run(ctx context.Context, c redis.Scripter, keys []string, args ...any) (any, error) {
+	reply, err := s.script.EvalSha(ctx, c, keys, args...).Result()
+	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		reply, err = s.script.Eval(ctx, c, keys, args...).Result()
+	}
+	return reply, err
+}
+
+// Hash is the script's SHA-1, by which EVALSHA calls it.
+func (s Script) Hash() string { return s.script.Hash() }
+
+// The scripts, by file name.
+var (
+	AppendCommits = load("append_commits")
+)
