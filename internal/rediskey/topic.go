@@ -1,0 +1,39 @@
+package rediskey
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// Command is the stream of a type's commands.
+func Command(t es.AggregateType) string { return t.String() + ":command" }
+
+// Event is the stream of a type's commits.
+func Event(t es.AggregateType) string { return t.String() + ":event" }
+
+// State is the stream of a type's state events.
+func State(t es.AggregateType) string { return t.String() + ":state" }
+
+// The keys below belong to one topic (a stream of any kind) and share its slot, since a
+// topic holds no brace.
+
+// DeadLetters is the stream of a topic's dead letters, for all groups.
+func DeadLetters(topic string) string { return "{" + topic + "}:dlq" }
+
+// Retry is the stream of what is replayed to one group, which no other group reads.
+func Retry(topic, group string) string { return "{" + topic + "}:retry:" + group }
+
+// Leases is the ZSET of a group's consumers, scored by their deadlines.
+func Leases(topic, group string) string { return "{" + topic + "}:lease:" + group }
+
+// Failed is the HASH of a group's failures: entry id to count, times and last error.
+func Failed(topic, group string) string { return "{" + topic + "}:failed:" + group }
+
+// WowLease is the STRING that Kotlin peers look at to see a consumer alive. Its slot is
+// not the topic's.
+func WowLease(topic, group, consumer string) string {
+	sum := sha256.Sum256([]byte(topic + "\x00" + group + "\x00" + consumer))
+	return "wow:redis:message-bus:consumer-lease:" + hex.EncodeToString(sum[:])
+}
