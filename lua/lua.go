@@ -39,5 +39,7 @@ func (s Script) Hash() string { return s.script.Hash() }
 
 // The scripts, by file name.
 var (
-	AppendCommits = load("append_commits")
+	AppendCommits   = load("append_commits")
+	SaveSnapshot    = load("save_snapshot")
+	ReplaceSnapshot = load("replace_snapshot")
 )
