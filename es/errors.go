@@ -34,6 +34,8 @@ var (
 	ErrWrongFormat = errors.New("written by another codec")
 	// ErrLegacyLayout: the database holds keys of an older layout; run "headwater migrate audit".
 	ErrLegacyLayout = errors.New("legacy layout")
+	// ErrEviction: the server is set to evict keys that must not be lost.
+	ErrEviction = errors.New("server may evict events")
 )
 
 // Faults of the server or of the way to it.

@@ -30,6 +30,9 @@ type Meta struct {
 type Snapshot[S any] struct {
 	Meta
 	State S
+	// Stored is the bytes that a store loaded it from, for [SnapshotStore.Replace];
+	// nil for one that was not loaded. It is not saved.
+	Stored []byte
 }
 
 // SnapshotStrategy says whether current should be saved as a snapshot, where saved is

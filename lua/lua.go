@@ -40,6 +40,8 @@ func (s Script) Hash() string { return s.script.Hash() }
 // The scripts, by file name.
 var (
 	AppendCommits   = load("append_commits")
+	MoveNote        = load("move_note")
+	PurgeAggregate  = load("purge_aggregate")
 	SaveSnapshot    = load("save_snapshot")
 	ReplaceSnapshot = load("replace_snapshot")
 )

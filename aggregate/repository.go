@@ -1,0 +1,174 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// Repository loads aggregates and carries out their commands. It is safe for
+// concurrent use once its fields are set, and may be shared by any number of
+// goroutines and processes: the store decides who was first.
+type Repository[S any] struct {
+	Decider Decider[S]
+	// Store keeps the commits.
+	Store es.EventStore
+	// Snapshots shorten loading. Defaults to none.
+	Snapshots es.SnapshotStore[S]
+	// Strategy says when a snapshot is saved. Defaults to every 50 versions.
+	Strategy es.SnapshotStrategy
+	// NewID makes the ids of commands, commits and events; it must be safe for
+	// concurrent use. Defaults to an [es.IDGenerator] whose machine id is drawn at
+	// random; give one with a machine id of its own where ids are made at a high rate
+	// in many processes.
+	NewID func() string
+	// Attempts limits how often one command is tried when others change its aggregate
+	// at the same time. Defaults to 10.
+	Attempts int
+	// Logger hears of snapshots that could not be used or saved. Defaults to slog.Default().
+	Logger *slog.Logger
+
+	once sync.Once
+}
+
+// Handle carries out one command, at most once for its request id, and returns the
+// version that it produced: also where an earlier call had produced it already
+// (Duplicate). Unset fields of the command get their defaults.
+//
+// An [es.ErrRefused] is the aggregate's answer; nothing was written, and no record of
+// it is kept. [es.ErrVersionConflict] means that others were faster at every attempt.
+// After [es.ErrUncertain] the same command may be handled again.
+func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, error) {
+	r.once.Do(r.defaults)
+	if cmd.Void {
+		return es.Result{Aggregate: cmd.Aggregate}, nil
+	}
+	cmd.Complete(r.NewID, time.Now())
+	if err := r.accepts(&cmd); err != nil {
+		return es.Result{}, located(&cmd, 0, err)
+	}
+	pauses := r.pauses(ctx)
+	for {
+		version, done, err := r.attempt(ctx, &cmd)
+		if done {
+			return es.Result{Aggregate: cmd.Aggregate, Version: version}, nil
+		}
+		if again(&cmd, err) && pause(ctx, pauses.NextBackOff()) {
+			continue
+		}
+		return r.settle(ctx, &cmd, version, err)
+	}
+}
+
+// attempt is the whole of event sourcing: load, decide, evolve, append. It returns the
+// version that the aggregate is at, and whether this command took it there.
+func (r *Repository[S]) attempt(ctx context.Context, cmd *es.Command) (version int, done bool, err error) {
+	now, err := r.current(ctx, cmd)
+	if err != nil {
+		return 0, false, err
+	}
+	version = now.Version
+	if err := check(&now.Meta, cmd); err != nil {
+		return version, false, err
+	}
+	events, err := r.decide(now.State, cmd)
+	if err != nil || len(events) == 0 {
+		return version, false, err
+	}
+	commit := r.commit(&now.Meta, cmd, events)
+	if err := r.apply(&now.Snapshot, &commit); err != nil {
+		return version, false, err
+	}
+	if _, err := r.Store.Append(ctx, es.AppendOptions{}, commit); err != nil {
+		return version, false, err
+	}
+	r.save(ctx, &now)
+	return commit.Version, true, nil
+}
+
+// again says whether another attempt may end differently. Who creates does not try
+// again after a conflict: the aggregate exists, and will go on doing so.
+func again(cmd *es.Command, err error) bool {
+	return errors.Is(err, es.ErrUncertain) || errors.Is(err, es.ErrVersionConflict) && !cmd.Create
+}
+
+// settle looks the request up before a refusal, a conflict or an empty decision is
+// reported: a command that was carried out before is a success, whatever came since.
+func (r *Repository[S]) settle(ctx context.Context, cmd *es.Command, version int, err error) (es.Result, error) {
+	result := es.Result{Aggregate: cmd.Aggregate, Version: version}
+	if err != nil && !answered(err) {
+		return result, located(cmd, version, err)
+	}
+	found, lookup := r.Store.FindRequest(ctx, cmd.Aggregate, cmd.RequestID)
+	switch {
+	case lookup == nil:
+		result.Version, result.Duplicate = found.Version, true
+		return result, nil
+	case !errors.Is(lookup, es.ErrNotFound):
+		return result, located(cmd, version, errors.Join(err, lookup))
+	case err == nil:
+		return result, nil
+	}
+	return result, located(cmd, version, err)
+}
+
+// answered reports an error after which the request may turn out to be carried out already.
+func answered(err error) bool {
+	for _, kind := range []error{es.ErrRefused, es.ErrVersionConflict, es.ErrDuplicateRequest, es.ErrUncertain} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// located says which command err is about, unless a store has said so already.
+func located(cmd *es.Command, version int, err error) error {
+	var e *es.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &es.Error{Op: "handle " + cmd.Name, Aggregate: cmd.Aggregate, Version: version, RequestID: cmd.RequestID, Err: err}
+}
+
+func (r *Repository[S]) defaults() {
+	if r.Strategy == nil {
+		r.Strategy = func(saved, current es.Meta) bool { return current.Version-saved.Version >= 50 }
+	}
+	if r.NewID == nil {
+		r.NewID = newIDs()
+	}
+	if r.Attempts == 0 {
+		r.Attempts = 10
+	}
+	if r.Logger == nil {
+		r.Logger = slog.Default()
+	}
+}
+
+// pauses are those between the attempts at one command: short at first, since a
+// conflict is over as soon as it is seen, and spread, so that rivals do not meet again.
+func (r *Repository[S]) pauses(ctx context.Context) backoff.BackOff {
+	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(2*time.Millisecond),
+		backoff.WithMaxInterval(500*time.Millisecond),
+		backoff.WithMaxElapsedTime(0)), uint64(max(r.Attempts-1, 0))), ctx) //nolint:gosec // not negative
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	if d == backoff.Stop {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

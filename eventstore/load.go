@@ -1,0 +1,201 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/rediskey"
+)
+
+// A page is as many commits as fill about pageBytes, by the average of the one before;
+// so the memory that loading takes depends neither on the history's length nor on its
+// commits' size.
+const (
+	firstPage = 100
+	maxPage   = 1000
+	pageBytes = 1 << 20
+)
+
+// Load implements [es.Loader]. It reads pages of about 1 MiB, of 1,000 commits at most.
+func (s *Store) Load(ctx context.Context, id es.AggregateID, r es.Versions) iter.Seq2[es.Commit, error] {
+	return func(yield func(es.Commit, error) bool) {
+		next, err := s.load(ctx, id, r, yield)
+		if err != nil {
+			yield(es.Commit{}, fail("load", id, next, "", err))
+		}
+	}
+}
+
+// load yields commits until the range, the stream or the caller's interest ends. It
+// returns the version that it was at.
+func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yield func(es.Commit, error) bool) (int, error) {
+	next := max(r.From, 1)
+	if err := id.Validate(); err != nil {
+		return 0, err
+	}
+	if r.From < 0 || r.To < 0 || r.To > 0 && r.To < next {
+		return 0, es.Invalid("versions %d to %d", r.From, r.To)
+	}
+	end := "+inf"
+	if r.To > 0 {
+		end = strconv.Itoa(r.To)
+	}
+	key := rediskey.EventKeys(id).Stream
+	for size := firstPage; ; {
+		page, err := s.page(ctx, key, strconv.Itoa(next), end, size)
+		if err != nil {
+			return next, err
+		}
+		bytes := 0
+		for _, member := range page {
+			c, err := s.decode(id, member)
+			if err != nil {
+				return next, err
+			}
+			if c.Version != next {
+				return next, es.Corrupt("version %d stands where version %d is due", c.Version, next)
+			}
+			if !yield(c, nil) {
+				return next, nil
+			}
+			next++
+			bytes += len(member)
+		}
+		if len(page) < size {
+			return next, nil
+		}
+		size = min(max(pageBytes*len(page)/bytes, 1), maxPage)
+	}
+}
+
+func (s *Store) page(ctx context.Context, key, from, to string, count int) ([]string, error) {
+	return do(ctx, s, func() ([]string, error) {
+		return s.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: from, Max: to, Count: int64(count)}).Result()
+	})
+}
+
+// decode reads a member, which must be of the aggregate under whose key it stands.
+func (s *Store) decode(id es.AggregateID, member string) (es.Commit, error) {
+	c, err := s.codec.DecodeCommit([]byte(member))
+	if err != nil {
+		return c, err
+	}
+	if c.Aggregate.ID != id.ID || c.Aggregate.Tenant != id.Tenant || c.Aggregate.Type.Name != id.Type.Name || c.Aggregate.Type.Context != id.Type.Context {
+		return c, es.Corrupt("a commit of %s stands under this aggregate's key", c.Aggregate)
+	}
+	return c, nil
+}
+
+// LoadAt yields the commits that the aggregate had at time t: the longest run from the
+// first on whose create times are no later than t.
+func (s *Store) LoadAt(ctx context.Context, id es.AggregateID, t time.Time) iter.Seq2[es.Commit, error] {
+	return func(yield func(es.Commit, error) bool) {
+		for c, err := range s.Load(ctx, id, es.Versions{}) {
+			if err == nil && c.CreateTime.After(t) || !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// Last implements [es.Finder].
+func (s *Store) Last(ctx context.Context, id es.AggregateID) (es.Commit, error) {
+	page, err := s.newest(ctx, id, 0, 1)
+	if err == nil && len(page) == 0 {
+		err = es.ErrNotFound
+	}
+	if err != nil {
+		return es.Commit{}, fail("last", id, 0, "", err)
+	}
+	c, err := s.decode(id, page[0])
+	return c, fail("last", id, 0, "", err)
+}
+
+// Find implements [es.Finder].
+func (s *Store) Find(ctx context.Context, id es.AggregateID, version int) (es.Commit, error) {
+	if version < 1 {
+		return es.Commit{}, fail("find", id, version, "", es.Invalid("version %d is below 1", version))
+	}
+	for c, err := range s.Load(ctx, id, es.Versions{From: version, To: version}) {
+		return c, err
+	}
+	return es.Commit{}, fail("find", id, version, "", es.ErrNotFound)
+}
+
+// HasRequest says whether a commit of the request id is stored; it costs one look.
+func (s *Store) HasRequest(ctx context.Context, id es.AggregateID, requestID string) (bool, error) {
+	if err := id.Validate(); err != nil {
+		return false, fail("find request", id, 0, requestID, err)
+	}
+	known, err := do(ctx, s, func() (bool, error) {
+		return s.rdb.SIsMember(ctx, rediskey.EventKeys(id).Requests, requestID).Result()
+	})
+	return known, fail("find request", id, 0, requestID, err)
+}
+
+// FindRequest implements [es.Finder]. A request id that is known although no commit
+// has it is an [es.ErrCorrupt].
+func (s *Store) FindRequest(ctx context.Context, id es.AggregateID, requestID string) (es.Commit, error) {
+	known, err := s.HasRequest(ctx, id, requestID)
+	if err != nil {
+		return es.Commit{}, err
+	}
+	if !known {
+		return es.Commit{}, fail("find request", id, 0, requestID, es.ErrNotFound)
+	}
+	c, err := s.findRequest(ctx, id, requestID)
+	return c, fail("find request", id, 0, requestID, err)
+}
+
+func (s *Store) findRequest(ctx context.Context, id es.AggregateID, requestID string) (es.Commit, error) {
+	const size = 50
+	for rank := 0; ; rank += size {
+		page, err := s.newest(ctx, id, rank, size)
+		if err != nil {
+			return es.Commit{}, err
+		}
+		for _, member := range page {
+			if plain(requestID) && !strings.Contains(member, requestID) {
+				continue // spares decoding most of them
+			}
+			c, err := s.decode(id, member)
+			if err != nil || c.RequestID == requestID {
+				return c, err
+			}
+		}
+		if len(page) < size {
+			return es.Commit{}, es.Corrupt("the request id is known and no commit has it")
+		}
+	}
+}
+
+// newest are count members, backwards from the one at a rank.
+func (s *Store) newest(ctx context.Context, id es.AggregateID, rank, count int) ([]string, error) {
+	if err := id.Validate(); err != nil {
+		return nil, err
+	}
+	page, err := do(ctx, s, func() ([]string, error) {
+		return s.rdb.ZRevRange(ctx, rediskey.EventKeys(id).Stream, int64(rank), int64(rank+count-1)).Result()
+	})
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return page, err
+}
+
+// plain reports text that no codec writes in another form.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}

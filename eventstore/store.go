@@ -1,0 +1,77 @@
+// Package eventstore keeps the commits of aggregates in Redis, in Wow's canonical v2
+// layout, each append one atomic script.
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/redisrun"
+)
+
+// DefaultMaxBytes is the size limit of one encoded commit.
+const DefaultMaxBytes = 16 << 20
+
+// MaxBatch limits the commits of one Append: the script holds the server while it runs.
+const MaxBatch = 1000
+
+// Store is an [es.EventStore], an [es.Scanner] and an [es.Outbox]. It is safe for
+// concurrent use once its fields are set. Every error is an [es.Error].
+type Store struct {
+	// MaxBytes is the size limit of one encoded commit. Defaults to [DefaultMaxBytes].
+	MaxBytes int
+	// Patience is how long a server may be loading, electing a master, moving a slot
+	// or busy before a call fails as [es.ErrUnavailable]. Defaults to 5 s.
+	Patience time.Duration
+	// Logger hears what [Store.Ready] could not find out. Defaults to slog.Default().
+	Logger *slog.Logger
+
+	rdb     redis.UniversalClient
+	codec   es.Codec
+	durable atomic.Bool // the server was asked what it evicts
+	ready   sync.Map    // es.AggregateType -> struct{}: checked for legacy keys
+}
+
+// New is a store on a standalone server, Sentinel, or a cluster. The client may be an
+// AutoPipeline one, which is the way to high throughput.
+func New(rdb redis.UniversalClient, codec es.Codec) *Store {
+	return &Store{rdb: rdb, codec: codec}
+}
+
+func (s *Store) logger() *slog.Logger {
+	if s.Logger == nil {
+		return slog.Default()
+	}
+	return s.Logger
+}
+
+// do runs f through [redisrun.Do]. A context that is done already is an error of its
+// own kind, since nothing was sent.
+func do[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil {
+		var none T
+		return none, err
+	}
+	return redisrun.Do(ctx, s.Patience, f)
+}
+
+// fail says where err happened; nil stays nil.
+func fail(op string, id es.AggregateID, version int, requestID string, err error) error {
+	var e *es.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &es.Error{Op: op, Aggregate: id, Version: version, RequestID: requestID, Err: err}
+}
+
+func unexpected(answer any) error {
+	return fmt.Errorf("unexpected answer %q of a script", fmt.Sprint(answer))
+}
