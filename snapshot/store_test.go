@@ -1,0 +1,288 @@
+package snapshot_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/internal/redistest"
+	"github.com/headwater-go/headwater/snapshot"
+)
+
+func TestSavedSnapshotComesBackWhole(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		id := newID()
+		s := newStore(rdb, id)
+		want := cartAt(id, 3)
+		require.NoError(t, s.Save(t.Context(), want))
+		got, err := s.Load(t.Context(), id)
+		require.NoError(t, err)
+		require.NotEmpty(t, got.Schema)
+		want.Schema = got.Schema
+		require.Equal(t, want, got, "the alias too, which no snapshot holds")
+		requireVersion(t, s, id, 3)
+	})
+}
+
+func TestSaveStampsTheTimeOfASnapshotThatHasNone(t *testing.T) {
+	t.Parallel()
+	id := newID()
+	s := newStore(redistest.Shared(t).Client(t), id)
+	snap := cartAt(id, 1)
+	snap.SnapshotTime = time.Time{}
+	before := time.Now().Truncate(time.Millisecond)
+	require.NoError(t, s.Save(t.Context(), snap))
+	got, err := s.Load(t.Context(), id)
+	require.NoError(t, err)
+	require.WithinRange(t, got.SnapshotTime, before, time.Now())
+}
+
+func TestSNAP01_StoredVersionNeverGoesDown(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		id := newID()
+		s := newStore(rdb, id)
+		for round := range 100 {
+			low, high := 10*round+7, 10*round+10
+			var wait sync.WaitGroup
+			for _, version := range []int{high, low} {
+				wait.Go(func() {
+					if err := s.Save(t.Context(), cartAt(id, version)); err != nil {
+						t.Errorf("save of version %d: %v", version, err)
+					}
+				})
+			}
+			wait.Wait()
+			requireVersion(t, s, id, high)
+		}
+	})
+}
+
+func TestSNAP01_NewestOf200ShuffledSavesWins(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		id := newID()
+		s := newStore(rdb, id)
+		var wait sync.WaitGroup
+		for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(200) {
+			wait.Go(func() {
+				if err := s.Save(t.Context(), cartAt(id, i+1)); err != nil {
+					t.Errorf("save of version %d: %v", i+1, err)
+				}
+			})
+		}
+		wait.Wait()
+		got, err := s.Load(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, cartAt(id, 200).State, got.State)
+		require.Equal(t, 200, got.Version)
+	})
+}
+
+func TestSNAP03_FaultOfTheServerIsNotTheAbsenceOfASnapshot(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	o := server.Options()
+	o.ReadTimeout, o.MaxRetries = 100*time.Millisecond, -1
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	id := newID()
+	s := newStore(rdb, id)
+	require.NoError(t, s.Save(t.Context(), cartAt(id, 1)))
+	server.Pause(t)
+	_, err := s.Load(t.Context(), id)
+	requireFault(t, err)
+	_, err = s.Version(t.Context(), id)
+	requireFault(t, err)
+	requireFault(t, s.Save(t.Context(), cartAt(id, 2)))
+	server.Kill(t)
+	_, err = s.Load(t.Context(), id)
+	requireFault(t, err)
+}
+
+// requireFault wants an error that no repository answers by replaying.
+func requireFault(t *testing.T, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, es.ErrUncertain)
+	require.NotErrorIs(t, err, es.ErrNotFound)
+	require.NotErrorIs(t, err, es.ErrCorrupt)
+}
+
+func TestSCR08_ReadsGoOnWhereMemoryIsFull(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Standalone(t).Client(t)
+	id := newID()
+	s := newStore(rdb, id)
+	require.NoError(t, s.Save(t.Context(), cartAt(id, 5)))
+	old := stored(t, rdb, id)
+	require.NoError(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
+
+	got, err := s.Load(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, 5, got.Version)
+	requireVersion(t, s, id, 5)
+	require.NoError(t, s.Save(t.Context(), cartAt(id, 4)), "nothing to write")
+	require.ErrorIs(t, s.Save(t.Context(), cartAt(id, 6)), es.ErrOutOfMemory)
+	_, err = s.Replace(t.Context(), []byte(old), cartAt(id, 6))
+	require.ErrorIs(t, err, es.ErrOutOfMemory)
+	require.Equal(t, old, stored(t, rdb, id))
+	require.NoError(t, s.Drop(t.Context(), id))
+}
+
+func TestServerThatRefusesWritesIsUnavailable(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Standalone(t, "min-replicas-to-write 5").Client(t)
+	id := newID()
+	s := newStore(rdb, id)
+	require.ErrorIs(t, s.Save(t.Context(), cartAt(id, 1)), es.ErrUnavailable)
+	require.NoError(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "0").Err())
+	require.NoError(t, s.Save(t.Context(), cartAt(id, 1)))
+	require.NoError(t, rdb.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+	require.ErrorIs(t, s.Save(t.Context(), cartAt(id, 2)), es.ErrUnavailable, "READONLY")
+	requireVersion(t, s, id, 1)
+}
+
+func TestScriptThatTheServerForgotIsSentAgain(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Standalone(t).Client(t)
+	id := newID()
+	s := newStore(rdb, id)
+	for version := range 3 {
+		require.NoError(t, rdb.ScriptFlush(t.Context()).Err())
+		require.NoError(t, s.Save(t.Context(), cartAt(id, version)))
+	}
+	requireVersion(t, s, id, 2)
+}
+
+func TestStoreWorksOnAPipeliningClient(t *testing.T) {
+	t.Parallel()
+	pipelining, err := redistest.Shared(t).Client(t).AutoPipeline()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = pipelining.Close() })
+	id := newID()
+	s := newStore(pipelining, id)
+	var wait sync.WaitGroup
+	for version := range 50 {
+		wait.Go(func() {
+			if err := s.Save(t.Context(), cartAt(id, version)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	got, err := s.Load(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, 49, got.Version)
+	require.NoError(t, s.Drop(t.Context(), id))
+	_, err = s.Load(t.Context(), id)
+	require.ErrorIs(t, err, es.ErrNotFound)
+}
+
+func TestReplaceNeedsExactlyTheBytesSeen(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		id := newID()
+		s := newStore(rdb, id)
+		replace := func(old string, version int) bool {
+			done, err := s.Replace(t.Context(), []byte(old), cartAt(id, version))
+			require.NoError(t, err)
+			return done
+		}
+		require.False(t, replace("", 1), "a missing key is not an empty one")
+		put(t, rdb, id, "\x00junk\xff")
+		require.False(t, replace("\x00junk", 1))
+		require.Equal(t, "\x00junk\xff", stored(t, rdb, id))
+		require.True(t, replace("\x00junk\xff", 1))
+		requireVersion(t, s, id, 1)
+		require.True(t, replace("\x00junk\xff", 1), "the answer was lost and the call sent again")
+		require.False(t, replace("\x00junk\xff", 2))
+		put(t, rdb, id, "")
+		require.True(t, replace("", 0))
+	})
+}
+
+func TestDropRemovesOneSnapshot(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	id := newID()
+	other := id.InTenant("other")
+	s := newStore(rdb, id)
+	require.NoError(t, s.Save(t.Context(), cartAt(id, 1)))
+	require.NoError(t, s.Save(t.Context(), cartAt(other, 2)))
+	require.NoError(t, s.Drop(t.Context(), id))
+	require.NoError(t, s.Drop(t.Context(), id), "nothing to drop")
+	requireVersion(t, s, id, 0)
+	requireVersion(t, s, other, 2)
+}
+
+func TestOversizedSnapshotIsNotSent(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	id := newID()
+	s := newStore(rdb, id)
+	big := cartAt(id, 1)
+	big.State.Owner = strings.Repeat("x", snapshot.DefaultMaxBytes)
+	requireTooLarge(t, rdb, s, big)
+
+	s.MaxBytes = 1000
+	big.State.Owner = strings.Repeat("x", 1000)
+	requireTooLarge(t, rdb, s, big)
+	require.NoError(t, s.Save(t.Context(), cartAt(id, 1)))
+}
+
+func requireTooLarge(t *testing.T, rdb redis.Cmdable, s *snapshot.Store[cart], big es.Snapshot[cart]) {
+	t.Helper()
+	require.ErrorIs(t, s.Save(t.Context(), big), es.ErrTooLarge)
+	_, err := s.Replace(t.Context(), nil, big)
+	require.ErrorIs(t, err, es.ErrTooLarge)
+	require.Zero(t, rdb.Exists(t.Context(), rediskey.Snapshot(big.Aggregate)).Val())
+}
+
+func TestWhatCannotBeStoredIsRefused(t *testing.T) {
+	t.Parallel()
+	id := newID()
+	s := newStore(redistest.Shared(t).Client(t), id)
+	nameless := id
+	nameless.ID = ""
+	for what, bad := range map[string]es.Snapshot[cart]{
+		"negative version":  cartAt(id, -1),
+		"version too large": cartAt(id, es.MaxVersion+1),
+		"no id":             cartAt(nameless, 1),
+	} {
+		require.ErrorIs(t, s.Save(t.Context(), bad), es.ErrInvalid, what)
+		_, err := s.Replace(t.Context(), nil, bad)
+		require.ErrorIs(t, err, es.ErrInvalid, what)
+	}
+	_, err := s.Load(t.Context(), nameless)
+	require.ErrorIs(t, err, es.ErrInvalid)
+	_, err = s.Version(t.Context(), nameless)
+	require.ErrorIs(t, err, es.ErrInvalid)
+	require.ErrorIs(t, s.Drop(t.Context(), nameless), es.ErrInvalid)
+	require.NoError(t, s.Save(t.Context(), cartAt(id, es.MaxVersion)))
+	requireVersion(t, s, id, es.MaxVersion)
+}
+
+func TestErrorsSayWhere(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	id := newID()
+	s := newStore(rdb, id)
+	_, err := s.Load(t.Context(), id)
+	require.EqualError(t, err, "load snapshot "+id.String()+": not found")
+
+	put(t, rdb, id, "{")
+	err = s.Save(t.Context(), cartAt(id, 7))
+	require.EqualError(t, err, "save snapshot "+id.String()+" version 7: corrupt: what is stored shows no version")
+	var where *es.Error
+	require.True(t, errors.As(err, &where))
+	require.Equal(t, id, where.Aggregate)
+}
