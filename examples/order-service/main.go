@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	entries, err := replay.Log()
 	if err != nil {
-		return failed(stderr, err)
+		return failed(ctx, stderr, err)
 	}
 	commands := replay.Commands(entries)
 	if o.limit > 0 && o.limit < len(commands) {
@@ -59,12 +58,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		o.timeline = entries[0].Order
 	}
 	if !slices.ContainsFunc(commands, func(c es.Command) bool { return c.Aggregate == order.Type.ID(o.timeline) }) {
-		fmt.Fprintf(stderr, "order-service: --timeline: order %q is not among the log's %d commands\n", o.timeline, len(commands))
-		return exitUsage
+		return misused(stderr, fmt.Errorf("--timeline: order %q is not among the %d commands", o.timeline, len(commands)))
 	}
 	store, closeStore, err := open(ctx, o.redis)
 	if err != nil {
-		return failed(stderr, err)
+		return failed(ctx, stderr, err)
 	}
 	defer closeStore()
 	return o.serve(ctx, shop.New(store), commands, stdout, stderr)
@@ -113,13 +111,13 @@ func (o *options) stopped(ctx context.Context, stderr io.Writer, tally replay.Ta
 	} else {
 		fmt.Fprintln(stderr, "run the same command line again to go on: what was carried out is not carried out twice")
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return exitInterrupted
-	}
-	return failed(stderr, err)
+	return failed(ctx, stderr, err)
 }
 
-func failed(stderr io.Writer, err error) int {
+func failed(ctx context.Context, stderr io.Writer, err error) int {
+	if ctx.Err() != nil {
+		return exitInterrupted // the user knows why
+	}
 	fmt.Fprintln(stderr, "order-service:", err)
 	return exitFailed
 }

@@ -67,8 +67,12 @@ func parse(args []string, stdout, stderr io.Writer) (*options, int) {
 		err = fmt.Errorf("--limit must not be negative, not %d", o.limit)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "order-service: %v\nsee order-service --help\n", err)
-		return nil, exitUsage
+		return nil, misused(stderr, err)
 	}
 	return &o, exitOK
+}
+
+func misused(stderr io.Writer, err error) int {
+	fmt.Fprintf(stderr, "order-service: %v\nsee order-service --help\n", err)
+	return exitUsage
 }

@@ -84,6 +84,9 @@ func parse(fields []string) (Entry, error) {
 	if e.ID == "" {
 		return e, errors.New("the event has no id")
 	}
+	if strings.Contains(e.Order+e.Package, " ") {
+		return e, fmt.Errorf("order %q, package %q: an event names one of each at most", e.Order, e.Package)
+	}
 	var err error
 	if e.At, err = time.Parse(time.RFC3339, fields[2]); err != nil {
 		return e, fmt.Errorf("%q is not a time", fields[2])

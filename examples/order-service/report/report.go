@@ -73,7 +73,7 @@ func (s Style) chart(b *strings.Builder, months map[string]int) {
 	most := slices.Max(slices.Collect(maps.Values(months)))
 	fmt.Fprintf(b, "%s\n", s.title("Orders by month"))
 	for _, month := range slices.Sorted(maps.Keys(months)) {
-		bar := strings.Repeat("█", max(1, months[month]*chartWidth/most))
+		bar := strings.Repeat("█", months[month]*chartWidth/max(most, 1))
 		fmt.Fprintf(b, "  %s  %s %d\n", month, s.paint("36", bar), months[month])
 	}
 	b.WriteString("\n")
