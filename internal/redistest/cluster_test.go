@@ -1,0 +1,87 @@
+package redistest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headwater-go/headwater/internal/redistest"
+)
+
+func TestClusterSpreadsKeysOverThreeMasters(t *testing.T) {
+	t.Parallel()
+	c := redistest.SharedCluster(t)
+	require.Same(t, c, redistest.SharedCluster(t))
+	r := c.Client(t)
+	owners := map[string]bool{}
+	for i := range 50 {
+		key := fmt.Sprintf("redistest.spread.%d", i)
+		require.NoError(t, r.Set(t.Context(), key, i, 0).Err())
+		owner := c.Owner(t, c.Slot(t, key))
+		require.Equal(t, fmt.Sprint(i), owner.Client(t).Get(t.Context(), key).Val(), "the owner holds it")
+		owners[owner.Addr] = true
+	}
+	require.Len(t, owners, 3)
+}
+
+func TestReplicaTakesOverFromKilledMaster(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 1)
+	require.Len(t, c.Nodes, 6)
+	r := c.Client(t)
+	require.NoError(t, r.Set(t.Context(), "k", "v", 0).Err())
+	slot := c.Slot(t, "k")
+	master := c.Owner(t, slot)
+	acknowledged, err := master.Client(t).Wait(t.Context(), 1, 0).Result()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, acknowledged)
+	master.Kill(t)
+	require.Eventually(t, func() bool { return c.Owner(t, slot) != master && r.Get(t.Context(), "k").Val() == "v" }, eventually, tick)
+}
+
+func TestMigrateSlotMovesKeysAndOwner(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 0)
+	r := c.Client(t)
+	for i := range 250 { // more than one page of keys
+		require.NoError(t, r.Set(t.Context(), fmt.Sprintf("{moved}%d", i), i, 0).Err())
+	}
+	slot := c.Slot(t, "{moved}")
+	from := c.Owner(t, slot)
+	to := other(c, from)
+	c.MigrateSlot(t, slot, from, to)
+	require.Same(t, to, c.Owner(t, slot))
+	require.EqualValues(t, 250, to.Client(t).DBSize(t.Context()).Val())
+	require.Zero(t, from.Client(t).DBSize(t.Context()).Val())
+	require.Equal(t, "249", r.Get(t.Context(), "{moved}249").Val())
+}
+
+func TestHalfMigratedSlotAnswersTryAgain(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 0)
+	o := c.Options()
+	o.MaxRedirects = -1
+	r := redis.NewClusterClient(o)
+	t.Cleanup(func() { _ = r.Close() })
+	require.NoError(t, r.MSet(t.Context(), "{half}a", "1", "{half}b", "2").Err())
+	slot := c.Slot(t, "{half}")
+	from := c.Owner(t, slot)
+	to := other(c, from)
+	m := c.StartMigration(t, slot, from, to)
+	m.Move(t, "{half}a")
+	require.ErrorContains(t, from.Client(t).MGet(t.Context(), "{half}a", "{half}b").Err(), "TRYAGAIN")
+	require.ErrorContains(t, from.Client(t).Get(t.Context(), "{half}a").Err(), "ASK")
+	m.Finish(t)
+	require.Equal(t, []any{"1", "2"}, to.Client(t).MGet(t.Context(), "{half}a", "{half}b").Val())
+	require.True(t, strings.HasPrefix(from.Client(t).Get(t.Context(), "{half}a").Err().Error(), "MOVED"))
+}
+
+func other(c *redistest.Cluster, s *redistest.Server) *redistest.Server {
+	if c.Nodes[0] == s {
+		return c.Nodes[1]
+	}
+	return c.Nodes[0]
+}
