@@ -87,10 +87,11 @@ func (d *describer) fields(t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
+		embedded := f.Anonymous && isStruct(f.Type)
+		if f.Tag.Get("json") == "-" || !f.IsExported() && !embedded {
 			continue
 		}
-		if name == "" && !(f.Anonymous && isStruct(f.Type)) {
+		if name == "" && !embedded {
 			name = f.Name
 		}
 		option := ""

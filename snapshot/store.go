@@ -35,11 +35,13 @@ type Store[S any] struct {
 	// unreadable to it; one without a mark, as Kotlin nodes write them, is read.
 	// Defaults to a fingerprint of S: the names under which encoding/json writes its
 	// fields, and their types, all the way down. Renaming, adding, removing or
-	// retyping such a field changes it; the order of fields, the names of Go types and
-	// packages, omitempty and unexported fields do not. Of a type that writes its own
-	// JSON or text (such as time.Time) only its name counts. What the fingerprint
-	// cannot see is a change of meaning (cents for euros, another Evolve): set Schema
-	// to a new text then. With the state type [es.Raw] every mark is read, and kept.
+	// retyping such a field changes it, and so does moving it into an embedded struct
+	// or giving two fields of one struct type two equal ones. The order of fields, the
+	// names of Go types and packages, omitempty and unexported fields do not. Of a type
+	// that writes its own JSON or text (such as time.Time) only its name counts. What
+	// the fingerprint cannot see is a change of meaning (cents for euros, another
+	// Evolve): set Schema to a new text then. With the state type [es.Raw] every mark is
+	// read, and kept.
 	Schema string
 	// MaxBytes is the size limit of an encoded snapshot. Defaults to [DefaultMaxBytes].
 	MaxBytes int
