@@ -1,7 +1,10 @@
 package redistest_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -15,13 +18,18 @@ func TestSharedIsOneServer(t *testing.T) {
 	t.Parallel()
 	a, b := redistest.Shared(t), redistest.Shared(t)
 	require.Same(t, a, b)
+	if os.Getenv(holdVariable) != "" {
+		fmt.Println(a.Addr)
+		select {} // until killed by TestServersEndWithTheTestProcess
+	}
 	require.NoError(t, a.Client(t).Set(t.Context(), "redistest.shared", "1", 0).Err())
 	require.Equal(t, "1", b.Client(t).Get(t.Context(), "redistest.shared").Val())
 }
 
 func TestStandaloneTakesConfiguration(t *testing.T) {
 	t.Parallel()
-	s := redistest.Standalone(t, "maxmemory 5mb", "requirepass secret")
+	limit := cmp.Or(os.Getenv("REDISTEST_MAXMEMORY"), "5mb") // see TestWrongConfigurationFailsWithTheServersWords
+	s := redistest.Standalone(t, "maxmemory "+limit, "requirepass secret")
 	o := s.Options()
 	o.Password = "secret"
 	c := redis.NewClient(o)
