@@ -58,6 +58,9 @@ func Standalone(t testing.TB, config ...string) *Server {
 
 // newServer starts a server on a free port, and on another where somebody was faster.
 func newServer(config []string, args ...string) (*Server, error) {
+	if _, err := findProgram(); err != nil {
+		return nil, err
+	}
 	root, err := processDir()
 	if err != nil {
 		return nil, err
