@@ -11,3 +11,7 @@ import (
 func newEventStore(*testing.T, ...es.Types) *memory.EventStore { return memory.NewEventStore() }
 
 func TestEventStore(t *testing.T) { estest.TestEventStore(t, newEventStore) }
+
+func TestScanner(t *testing.T) { estest.TestScanner(t, newEventStore) }
+
+func TestOutbox(t *testing.T) { estest.TestOutbox(t, newEventStore) }

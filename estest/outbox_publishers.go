@@ -1,0 +1,67 @@
+package estest
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// bulletin is a bus that remembers in which order versions were published.
+type bulletin struct {
+	mu       sync.Mutex
+	versions []int
+}
+
+func (b *bulletin) publish(version int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.versions = append(b.versions, version)
+}
+
+// notePublishers has many writers of one aggregate who publish where they are told to,
+// and go on with what follows. Nobody else publishes, and all must be out, in order.
+func notePublishers(t *testing.T, k kit[OutboxStore]) {
+	id := k.typ.ID("a-1")
+	const writers, each = 8, 12
+	var b bulletin
+	require.Equal(t, writers, together(t, writers, nil, func(int) error {
+		for done := 0; done < each; {
+			version, err := lastVersion(t, k.store, id)
+			if err != nil {
+				return err
+			}
+			appended, err := k.store.Append(t.Context(), withNote, commitOf(id, version+1))
+			if isAny(err, []error{es.ErrVersionConflict}) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			done++
+			for next := version + 1; appended.Publish && next != 0; {
+				b.publish(next)
+				if next, err = k.store.Published(t.Context(), id, next, next); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+	want := []int{}
+	for version := 1; version <= writers*each; version++ {
+		want = append(want, version)
+	}
+	require.Equal(t, want, b.versions, "published in version order, each once, none missing")
+	requireNotes(t, k)
+}
+
+func lastVersion(t *testing.T, s es.Finder, id es.AggregateID) (int, error) {
+	last, err := s.Last(t.Context(), id)
+	if isAny(err, []error{es.ErrNotFound}) {
+		return 0, nil
+	}
+	return last.Version, err
+}
