@@ -26,6 +26,24 @@ func fingerprint[S any]() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// target is what a codec decodes into. Codecs have no word for a state that is to stay
+// as it is stored, but encoding/json has.
+func target(state any) any {
+	if raw, ok := state.(*es.Raw); ok {
+		return (*json.RawMessage)(raw)
+	}
+	return state
+}
+
+// source is what a codec encodes: by its address, so that methods of pointers write
+// their JSON too, but for the type that codecs know by value.
+func source(state any) any {
+	if raw, ok := state.(*es.Raw); ok {
+		return *raw
+	}
+	return state
+}
+
 // describer writes a type down so that equal texts mean equal JSON. A named type that
 // comes again is written as a number: so it ends on types that hold themselves.
 type describer struct {
@@ -87,11 +105,10 @@ func (d *describer) fields(t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		embedded := f.Anonymous && isStruct(f.Type)
-		if f.Tag.Get("json") == "-" || !f.IsExported() && !embedded {
+		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		if name == "" && !embedded {
+		if name == "" && !f.Anonymous {
 			name = f.Name
 		}
 		option := ""
@@ -106,8 +123,4 @@ func (d *describer) fields(t reflect.Type) {
 		d.describe(f.typ)
 		d.text.WriteByte(';')
 	}
-}
-
-func isStruct(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
 }

@@ -60,7 +60,6 @@ type (
 		money
 	}
 	wrapped[T any] struct{ Value T }
-	shout          string
 )
 
 func (s wrapped[T]) MarshalText() ([]byte, error)  { return fmt.Append(nil, s.Value), nil }
@@ -94,7 +93,6 @@ func TestMarkIgnoresWhatJSONDoesNotShow(t *testing.T) {
 	require.Equal(t, mark[struct{ Name string }](t, rdb), mark[struct {
 		Renamed string `json:"Name"`
 	}](t, rdb), "Go's names behind a tag")
-	require.Equal(t, mark[struct{ shout }](t, rdb), mark[struct{}](t, rdb), "unexported, embedded")
 }
 
 func TestMarkSeesWhateverChangesTheJSON(t *testing.T) {
@@ -130,16 +128,12 @@ func TestMarkSeesWhateverChangesTheJSON(t *testing.T) {
 		}](t, rdb),
 		"own marshaler":     mark[struct{ A time.Time }](t, rdb),
 		"another marshaler": mark[struct{ A big.Int }](t, rdb),
-		"an embedded text":  mark[struct{ Shout }](t, rdb),
 	} {
 		require.NotContains(t, marks, mark, what)
 		require.Len(t, mark, 16)
 		marks[mark] = what
 	}
 }
-
-// Shout is embedded under its own name, as it is no struct.
-type Shout string
 
 func TestRawStatesAreReadWithEveryMarkAndKeepIt(t *testing.T) {
 	t.Parallel()

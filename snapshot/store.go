@@ -74,7 +74,7 @@ func (s *Store[S]) load(ctx context.Context, id es.AggregateID) (snap es.Snapsho
 	if err != nil {
 		return snap, err
 	}
-	if snap.Meta, err = s.codec.DecodeSnapshot(raw, &snap.State); err == nil {
+	if snap.Meta, err = s.codec.DecodeSnapshot(raw, target(&snap.State)); err == nil {
 		err = s.check(id, snap.Meta)
 	}
 	if err != nil {
@@ -190,8 +190,7 @@ func (s *Store[S]) encode(snap es.Snapshot[S]) ([]byte, error) {
 	if snap.SnapshotTime.IsZero() {
 		snap.SnapshotTime = time.Now().UTC().Truncate(time.Millisecond)
 	}
-	// By its address, so that methods of pointers write their JSON too.
-	data, err := s.codec.EncodeSnapshot(&snap.Meta, &snap.State)
+	data, err := s.codec.EncodeSnapshot(&snap.Meta, source(&snap.State))
 	if err != nil {
 		return nil, err
 	}
