@@ -15,3 +15,15 @@ func TestEventStore(t *testing.T) { estest.TestEventStore(t, newEventStore) }
 func TestScanner(t *testing.T) { estest.TestScanner(t, newEventStore) }
 
 func TestOutbox(t *testing.T) { estest.TestOutbox(t, newEventStore) }
+
+func TestSnapshotStore(t *testing.T) {
+	estest.TestSnapshotStore(t, func(*testing.T, ...es.Types) *memory.SnapshotStore[estest.State] {
+		return memory.NewSnapshotStore[estest.State]()
+	})
+}
+
+func newPrepareKey[V any](*testing.T) *memory.PrepareKey[V] { return memory.NewPrepareKey[V]() }
+
+func TestPrepareKey(t *testing.T) {
+	estest.TestPrepareKey(t, newPrepareKey[string], newPrepareKey[estest.Holder])
+}
