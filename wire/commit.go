@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// commitHead writes what comes before a stream's events, or before a state event's own members.
+func (w *writer) commitHead(c *es.Commit) {
+	w.text(`{"id":`, c.ID)
+	w.text(`,"contextName":`, c.Aggregate.Type.Context)
+	w.text(`,"aggregateName":`, c.Aggregate.Type.Name)
+	w.header(`,"header":`, c.Header)
+	w.text(`,"aggregateId":`, c.Aggregate.ID)
+	w.text(`,"tenantId":`, c.Aggregate.Tenant)
+	w.text(`,"ownerId":`, c.OwnerID)
+	w.text(`,"spaceId":`, c.SpaceID)
+	w.text(`,"commandId":`, c.CommandID)
+	w.text(`,"requestId":`, c.RequestID)
+	w.integer(`,"version":`, c.Version)
+}
+
+// events writes the events and the end of the document.
+func (w *writer) events(t tables, c *es.Commit) {
+	if len(c.Events) == 0 {
+		w.fail("body", es.Invalid("commit has no events"))
+	}
+	w.lit(`,"body":[`)
+	a := t.of(c.Aggregate.Type)
+	for i := range c.Events {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		n, err := a.eventNames(&c.Events[i])
+		if err != nil {
+			w.fail("body", err)
+		}
+		w.text(`{"id":`, c.Events[i].ID)
+		w.text(`,"name":`, n.Name)
+		w.text(`,"revision":`, n.Revision)
+		w.text(`,"bodyType":`, n.BodyType)
+		w.body(`,"body":`, c.Events[i].Body)
+		w.b = append(w.b, '}')
+	}
+	w.time(`],"createTime":`, c.CreateTime)
+	w.b = append(w.b, '}')
+}
+
+// commit is the commit that a document of events holds.
+func (r *reader) commit(t tables) es.Commit {
+	a, at := t.typeOf(r.notBlank(fieldContext, r.fields[fieldContext]), r.notBlank(fieldAggregate, r.fields[fieldAggregate]))
+	c := es.Commit{
+		ID: r.str(fieldID), Header: r.headers(),
+		Aggregate: es.AggregateID{Type: at, ID: r.str(fieldAggregateID), Tenant: r.str(fieldTenant)},
+		OwnerID:   r.optional(fieldOwner), SpaceID: r.optional(fieldSpace),
+		CommandID: r.str(fieldCommand), RequestID: r.str(fieldRequest),
+		Version: r.integer(fieldVersion), CreateTime: r.time(fieldCreateTime),
+	}
+	if body := r.fields[fieldBody]; body.kind != array {
+		r.blame(fieldBody, body, "a list of events")
+	} else if len(r.events) == 0 && r.err == nil {
+		r.err = es.Corrupt("no events")
+	}
+	if r.err != nil {
+		return c
+	}
+	c.Events = make([]es.Event, 0, len(r.events))
+	for i := range r.events {
+		if c.Events = r.appendEvent(c.Events, a, &r.events[i]); r.err != nil {
+			return c
+		}
+	}
+	c.Derive()
+	return c
+}
+
+// appendEvent adds what the stored event is today: itself, or what upcasters make of it.
+func (r *reader) appendEvent(events []es.Event, a *aggregate, raw *rawEvent) []es.Event {
+	e := es.Event{ID: r.toText(fieldID, raw.id), Name: r.notBlank(fieldName, raw.name), Revision: r.notBlank(fieldRevision, raw.revision)}
+	known, upcaster := a.eventNamed(e.Name, e.Revision), a.upcaster(e.Name, e.Revision)
+	if raw.bodyType.kind != absent || known == nil && upcaster == nil { // Wow wants it only where the name says nothing
+		e.BodyType = r.toText(fieldBodyType, raw.bodyType)
+	}
+	body := r.raw(fieldBody, raw.body)
+	if r.err != nil {
+		return events
+	}
+	if upcaster == nil {
+		r.err = a.decodeEvent(&e, known, body)
+		return append(events, e)
+	}
+	parts, err := a.upcast(es.RawEvent{Name: e.Name, Revision: e.Revision, BodyType: e.BodyType, Body: bytes.Clone(body)})
+	if r.err = err; err != nil {
+		return events
+	}
+	for i, p := range parts {
+		part := es.Event{ID: partID(e.ID, i), Name: p.Name, Revision: p.Revision, BodyType: p.BodyType}
+		if r.err = a.decodeEvent(&part, a.eventNamed(p.Name, p.Revision), p.Body); r.err != nil {
+			return events
+		}
+		events = append(events, part)
+	}
+	return events
+}
+
+// decodeEvent gives e its body: typed where its name or its body type is known, else a
+// copy of raw.
+func (a *aggregate) decodeEvent(e *es.Event, known *entry, raw []byte) error {
+	if known == nil && a != nil {
+		known = a.eventsByBodyType[e.BodyType]
+	}
+	if known == nil {
+		e.Body = es.Raw(bytes.Clone(raw))
+		return nil
+	}
+	var err error
+	e.BodyType = known.bodyType
+	e.Body, err = known.decode(func(target any) error { return decodeJSON(raw, target) })
+	if err != nil {
+		return fmt.Errorf("event %q revision %q: %w", e.Name, e.Revision, err)
+	}
+	return nil
+}

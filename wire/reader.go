@@ -1,0 +1,252 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// field is a member of an envelope. All documents share one set, since a name means
+// the same in each.
+type field int
+
+const (
+	fieldID field = iota
+	fieldContext
+	fieldAggregate
+	fieldName
+	fieldHeader
+	fieldTenant
+	fieldAggregateID
+	fieldOwner
+	fieldSpace
+	fieldRequest
+	fieldExpected
+	fieldCreate
+	fieldVoid
+	fieldAllowCreate
+	fieldRevision
+	fieldBodyType
+	fieldBody
+	fieldCreateTime
+	fieldCommand
+	fieldVersion
+	fieldFirstOperator
+	fieldFirstEventTime
+	fieldState
+	fieldTags
+	fieldDeleted
+	fieldEvent
+	fieldOperator
+	fieldEventTime
+	fieldSnapshotTime
+	fieldSchema
+	fieldCount
+)
+
+var fieldNames = [fieldCount]string{
+	fieldID: "id", fieldContext: "contextName", fieldAggregate: "aggregateName", fieldName: "name", fieldHeader: "header",
+	fieldTenant: "tenantId", fieldAggregateID: "aggregateId", fieldOwner: "ownerId", fieldSpace: "spaceId",
+	fieldRequest: "requestId", fieldExpected: "aggregateVersion", fieldCreate: "isCreate", fieldVoid: "isVoid",
+	fieldAllowCreate: "allowCreate", fieldRevision: "revision", fieldBodyType: "bodyType", fieldBody: "body",
+	fieldCreateTime: "createTime", fieldCommand: "commandId", fieldVersion: "version", fieldFirstOperator: "firstOperator",
+	fieldFirstEventTime: "firstEventTime", fieldState: "state", fieldTags: "tags", fieldDeleted: "deleted",
+	fieldEvent: "eventId", fieldOperator: "operator", fieldEventTime: "eventTime", fieldSnapshotTime: "snapshotTime",
+	fieldSchema: "schema",
+}
+
+var fieldsByName = func() map[string]field {
+	m := make(map[string]field, fieldCount)
+	for f, name := range fieldNames {
+		m[name] = field(f)
+	}
+	return m
+}()
+
+// reader reads one envelope: first all members, as tokens, so that the last of two
+// equal keys wins and the order never matters; then each is asked for by its type. The
+// first fault stays in err.
+type reader struct {
+	scanner
+	texts
+	fields   [fieldCount]token
+	header   es.Header
+	events   []rawEvent
+	inStream bool // body is a list of events
+}
+
+// rawEvent holds the members of an event within a stream.
+type rawEvent struct{ id, name, revision, bodyType, body token }
+
+// read takes the members of the document apart. what names it in the error.
+func (r *reader) read(data []byte) error {
+	if isPacked(data) {
+		return fmt.Errorf("%w: it begins like MessagePack", es.ErrWrongFormat)
+	}
+	r.data = data
+	r.b.Grow(min(len(data)/2, 512)) // a wrong guess costs one more buffer
+	if !utf8.Valid(data) {
+		return es.Corrupt("invalid UTF-8")
+	}
+	if r.peek() != '{' {
+		return es.Corrupt("no JSON object")
+	}
+	for key, more := r.key(true); more; key, more = r.key(false) {
+		f, known := r.lookup(key)
+		switch {
+		case !known:
+			r.value()
+		case f == fieldHeader && r.peek() == '{':
+			r.fields[f] = token{kind: object}
+			r.readHeader()
+		case f == fieldBody && r.inStream && r.isComposite():
+			r.fields[f] = token{kind: array}
+			r.readEvents()
+		case f == fieldBody || f == fieldState:
+			r.fields[f] = r.whole()
+		default:
+			r.fields[f] = r.value()
+		}
+	}
+	r.end()
+	return r.err
+}
+
+func (r *reader) isComposite() bool { c := r.peek(); return c == '{' || c == '[' }
+
+func (r *reader) lookup(key token) (field, bool) {
+	if key.escaped {
+		name, _ := r.unescape(key.raw)
+		f, ok := fieldsByName[name]
+		return f, ok
+	}
+	f, ok := fieldsByName[string(key.raw)]
+	return f, ok
+}
+
+// blame records that a member is missing or of the wrong kind.
+func (r *reader) blame(f field, t token, want string) {
+	if r.err != nil {
+		return
+	}
+	if t.kind == absent {
+		r.err = es.Corrupt("%s is missing", fieldNames[f])
+		return
+	}
+	r.err = es.Corrupt("%s is not %s", fieldNames[f], want)
+}
+
+// aggregateID is whom the document is about; Wow takes blank names in some documents.
+func (r *reader) aggregateID(t tables) es.AggregateID {
+	_, at := t.typeOf(r.str(fieldContext), r.str(fieldAggregate))
+	return es.AggregateID{Type: at, ID: r.str(fieldAggregateID), Tenant: r.str(fieldTenant)}
+}
+
+// headers is the header, which must be there and be an object.
+func (r *reader) headers() es.Header {
+	if t := r.fields[fieldHeader]; t.kind != object {
+		r.blame(fieldHeader, t, "an object")
+	}
+	return r.header
+}
+
+// raw is a body or state, which may be anything but null.
+func (r *reader) raw(f field, t token) []byte {
+	if t.kind == absent || t.kind == null {
+		r.blame(f, t, "to be null")
+	}
+	return t.raw
+}
+
+// str is a text member that must be there.
+func (r *reader) str(f field) string { return r.toText(f, r.fields[f]) }
+
+// optional is a text member that is "" where absent.
+func (r *reader) optional(f field) string {
+	if r.fields[f].kind == absent {
+		return ""
+	}
+	return r.str(f)
+}
+
+func (r *reader) toText(f field, t token) string {
+	switch t.kind {
+	case null:
+		return ""
+	case boolean:
+		return r.texts.add(t.raw)
+	case number:
+		if s, ok := numberText(t.raw); ok {
+			return s
+		}
+	case text:
+		if !t.escaped {
+			return r.texts.add(t.raw)
+		}
+		if s, ok := r.unescape(t.raw); ok {
+			return s
+		}
+		r.blame(f, t, "valid Unicode: it has a lone surrogate")
+	}
+	r.blame(f, t, "a text")
+	return ""
+}
+
+// notBlank is a text member that Wow refuses where it is blank.
+func (r *reader) notBlank(f field, t token) string {
+	s := r.toText(f, t)
+	if r.err == nil && strings.TrimSpace(s) == "" {
+		r.err = es.Corrupt("%s is blank", fieldNames[f])
+	}
+	return s
+}
+
+func (r *reader) integer(f field) int {
+	n, ok := toInt(r.fields[f], 32)
+	if !ok {
+		r.blame(f, r.fields[f], "a 32-bit integer")
+	}
+	return int(n)
+}
+
+func (r *reader) flag(f field) bool {
+	b, ok := toBool(r.fields[f])
+	if !ok {
+		r.blame(f, r.fields[f], "true or false")
+	}
+	return b
+}
+
+func (r *reader) optionalFlag(f field) bool { return r.fields[f].kind != absent && r.flag(f) }
+
+func (r *reader) time(f field) time.Time {
+	ms, ok := toInt(r.fields[f], 64)
+	if !ok {
+		r.blame(f, r.fields[f], "a time in milliseconds")
+	}
+	return fromMillis(ms)
+}
+
+func (r *reader) optionalTime(f field) time.Time {
+	if r.fields[f].kind == absent {
+		return time.Time{}
+	}
+	return r.time(f)
+}
+
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func toMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

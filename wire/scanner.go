@@ -1,0 +1,294 @@
+package wire
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// maxNesting is how many levels of objects and arrays a body or state may have. One
+// level more is neither written nor read.
+const maxNesting = 512
+
+type kind uint8
+
+const (
+	absent kind = iota
+	null
+	boolean
+	number
+	text
+	object
+	array
+)
+
+// token is one JSON value in the document: a text without its quotes, still escaped;
+// everything else as it stands.
+type token struct {
+	raw     []byte
+	kind    kind
+	escaped bool
+}
+
+// scanner walks once over a JSON document and checks it on the way. The first fault
+// stays in err, and every call after it fails. That the document is valid UTF-8 is
+// checked before.
+type scanner struct {
+	data []byte
+	pos  int
+	err  error
+}
+
+func (s *scanner) fail(what string) bool {
+	if s.err == nil {
+		s.err = es.Corrupt("%s at byte %d", what, s.pos)
+	}
+	return false
+}
+
+// peek skips white space and returns the next byte, or 0 at the end.
+func (s *scanner) peek() byte {
+	for ; s.pos < len(s.data); s.pos++ {
+		switch c := s.data[s.pos]; c {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// end checks that nothing follows the document.
+func (s *scanner) end() bool {
+	if s.peek(); s.pos < len(s.data) {
+		return s.fail("more text after the document")
+	}
+	return s.err == nil
+}
+
+// key moves to the value of an object's next member, or past the closing brace, where
+// more is false.
+func (s *scanner) key(first bool) (key token, more bool) {
+	if !s.next('}', first) {
+		return token{}, false
+	}
+	if s.peek() != '"' {
+		return token{}, s.fail("no key")
+	}
+	key = s.text()
+	if s.peek() != ':' {
+		return token{}, s.fail("no colon")
+	}
+	s.pos++
+	return key, s.err == nil
+}
+
+// next moves to the next element of an object or array, or past its end.
+func (s *scanner) next(end byte, first bool) (more bool) {
+	if first {
+		s.pos++ // the opening bracket
+	}
+	switch c := s.peek(); {
+	case c == end:
+		s.pos++
+		return false
+	case first:
+		return s.err == nil
+	case c != ',':
+		return s.fail("no comma")
+	}
+	s.pos++
+	if s.peek() == end {
+		return s.fail("trailing comma")
+	}
+	return s.err == nil
+}
+
+// value reads the next value, whatever it is.
+func (s *scanner) value() token {
+	switch c := s.peek(); c {
+	case '"':
+		return s.text()
+	case '{', '[':
+		start, k := s.pos, object
+		if c == '[' {
+			k = array
+		}
+		s.skip(maxNesting)
+		return token{raw: s.data[start:s.pos], kind: k}
+	case 'n':
+		return s.word("null", null)
+	case 't':
+		return s.word("true", boolean)
+	case 'f':
+		return s.word("false", boolean)
+	}
+	return s.number()
+}
+
+// whole reads the next value with its quotes, where it is a text.
+func (s *scanner) whole() token {
+	s.peek()
+	start := s.pos
+	t := s.value()
+	t.raw = s.data[start:s.pos]
+	return t
+}
+
+// skip moves past an object or array of at most levels levels.
+func (s *scanner) skip(levels int) {
+	if levels == 0 {
+		if s.err == nil {
+			s.err = fmt.Errorf("%w: %w: nested over %d levels at byte %d", es.ErrCorrupt, es.ErrTooLarge, maxNesting, s.pos)
+		}
+		return
+	}
+	isObject, end := s.data[s.pos] == '{', s.data[s.pos]+2 // '{'+2 = '}', '['+2 = ']'
+	for first := true; ; first = false {
+		more := false
+		if isObject {
+			_, more = s.key(first)
+		} else {
+			more = s.next(end, first)
+		}
+		if !more {
+			return
+		}
+		if c := s.peek(); c == '{' || c == '[' {
+			s.skip(levels - 1)
+		} else {
+			s.value()
+		}
+	}
+}
+
+// plain are the bytes that stand for themselves in a text.
+var plain = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= ' ' && c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func (s *scanner) text() token {
+	s.pos++
+	t := token{kind: text}
+	for start, i := s.pos, s.pos; ; i++ {
+		for i < len(s.data) && plain[s.data[i]] {
+			i++
+		}
+		s.pos = min(i, len(s.data))
+		switch {
+		case i >= len(s.data):
+			s.fail("text without end")
+			return token{}
+		case s.data[i] == '"':
+			t.raw = s.data[start:i]
+			s.pos++
+			return t
+		case s.data[i] != '\\':
+			s.fail("control character in a text")
+			return token{}
+		}
+		t.escaped = true
+		n := escapeLen(s.data[i:])
+		if n == 0 {
+			s.fail("bad escape in a text")
+			return token{}
+		}
+		i += n - 1
+	}
+}
+
+// escapeLen is the length of the escape that b begins with, 0 where it is none.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(b) >= 6 && hex4(b[2:6]) >= 0 {
+			return 6
+		}
+	}
+	return 0
+}
+
+func (s *scanner) word(w string, k kind) token {
+	if len(s.data)-s.pos < len(w) || string(s.data[s.pos:s.pos+len(w)]) != w {
+		s.fail("unknown word")
+		return token{}
+	}
+	start := s.pos
+	s.pos += len(w)
+	return token{raw: s.data[start:s.pos], kind: k}
+}
+
+func (s *scanner) number() token {
+	n := numberLen(s.data[s.pos:])
+	if n == 0 {
+		if s.pos >= len(s.data) {
+			s.fail("unexpected end")
+		} else {
+			s.fail("unexpected character")
+		}
+		return token{}
+	}
+	s.pos += n
+	return token{raw: s.data[s.pos-n : s.pos], kind: number}
+}
+
+// numberLen is the length of the JSON number that b begins with, 0 where it is none.
+func numberLen(b []byte) int {
+	i := 0
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	whole := digits(b[i:])
+	if whole == 0 || whole > 1 && b[i] == '0' {
+		return 0
+	}
+	i += whole
+	if i < len(b) && b[i] == '.' {
+		n := digits(b[i+1:])
+		if n == 0 {
+			return 0
+		}
+		i += 1 + n
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		n := digits(b[i:])
+		if n == 0 {
+			return 0
+		}
+		i += n
+	}
+	return i
+}
+
+func digits(b []byte) int {
+	for i, c := range b {
+		if c < '0' || c > '9' {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// checkJSON says what keeps b from being one JSON value as this package takes it.
+func checkJSON(b []byte) error {
+	if !utf8.Valid(b) {
+		return es.Corrupt("invalid UTF-8")
+	}
+	s := scanner{data: b}
+	s.value()
+	s.end()
+	return s.err
+}

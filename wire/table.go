@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// entry is what a table knows of one stored name.
+type entry struct {
+	body     reflect.Type // exactly what is decoded: T or *T
+	name     string
+	revision string
+	bodyType string
+	former   bool
+	scratch  sync.Pool // of *T, zeroed: what a body is decoded into before it is copied out
+}
+
+// elem is T of both T and *T, by which a body's entry is found.
+func elem(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// decode lets read fill a new body and returns it.
+func (e *entry) decode(read func(target any) error) (any, error) {
+	if e.body.Kind() == reflect.Pointer {
+		p := reflect.New(e.body.Elem())
+		err := read(p.Interface())
+		return p.Interface(), err
+	}
+	p, ok := e.scratch.Get().(reflect.Value)
+	if !ok {
+		p = reflect.New(e.body)
+	}
+	if err := read(p.Interface()); err != nil {
+		return nil, err
+	}
+	body := p.Elem().Interface()
+	p.Elem().SetZero()
+	e.scratch.Put(p)
+	return body, nil
+}
+
+type eventKey struct{ name, revision string }
+
+// aggregate is the table of one aggregate type.
+type aggregate struct {
+	es.AggregateType
+	commands           map[reflect.Type]*entry
+	commandsByName     map[string]*entry
+	commandsByBodyType map[string]*entry
+	events             map[reflect.Type]*entry
+	eventsByKey        map[eventKey]*entry
+	eventsByBodyType   map[string]*entry // nil where several Go types share the body type
+	upcasters          map[string]map[string]*es.Upcaster
+}
+
+// command finds the entry of a command that is read.
+func (a *aggregate) command(name, bodyType string) *entry {
+	if e := a.commandsByBodyType[bodyType]; e != nil {
+		return e
+	}
+	if bodyType == name {
+		return a.commandsByName[name]
+	}
+	return nil
+}
+
+// eventNamed finds the entry of an event that is read.
+func (a *aggregate) eventNamed(name, revision string) *entry {
+	if a == nil {
+		return nil
+	}
+	return a.eventsByKey[eventKey{name, revision}]
+}
+
+type typeKey struct{ context, name string }
+
+// tables is all that a codec knows.
+type tables map[typeKey]*aggregate
+
+// typeOf is the table of what a message names, and its aggregate type: without alias
+// where there is no table.
+func (t tables) typeOf(context, name string) (*aggregate, es.AggregateType) {
+	if a := t[typeKey{context, name}]; a != nil {
+		return a, a.AggregateType
+	}
+	return nil, es.AggregateType{Context: context, Name: name}
+}
+
+func (t tables) of(at es.AggregateType) *aggregate { return t[typeKey{at.Context, at.Name}] }
+
+func newTables(types []es.Types) tables {
+	t := make(tables, len(types))
+	contexts, scopes := map[string]string{}, map[string]string{}
+	for _, ty := range types {
+		at := ty.Aggregate
+		if err := at.Validate(); err != nil {
+			panic(fmt.Sprintf("wire: types of %q: %v", at, err))
+		}
+		if t.of(at) != nil {
+			panic(fmt.Sprintf("wire: two tables for %s", at))
+		}
+		if c, ok := contexts[at.Scope()]; ok && c != at.Context {
+			panic(fmt.Sprintf("wire: contexts %q and %q share the alias %q", c, at.Context, at.Scope()))
+		}
+		if s, ok := scopes[at.Context]; ok && s != at.Scope() {
+			panic(fmt.Sprintf("wire: context %q has two aliases, %q and %q", at.Context, s, at.Scope()))
+		}
+		contexts[at.Scope()], scopes[at.Context] = at.Context, at.Scope()
+		t[typeKey{at.Context, at.Name}] = newAggregate(ty)
+	}
+	return t
+}
