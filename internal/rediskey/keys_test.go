@@ -69,6 +69,7 @@ func TestKEY02_AllKeysOfAnAggregateShareASlot(t *testing.T) {
 		require.Equal(t, slot(topic), slot(key), "%q", key)
 	}
 	require.Equal(t, 4420, slot(rediskey.Prepare("name:{雪}", "key:{east}")))
+	require.Equal(t, 4420, slot(rediskey.RolledBack("name:{雪}", "key:{east}")))
 }
 
 func TestKEY03_EmptyAndInvalidPartsAreRefused(t *testing.T) {
@@ -109,6 +110,7 @@ func TestKEY10_KindsNeverMeet(t *testing.T) {
 				add("purged", k.Purged)
 				add("snapshot", rediskey.Snapshot(typ.ID(id)))
 				add("prepare", rediskey.Prepare(context, id), rediskey.Prepare(id, name))
+				add("rolled back", rediskey.RolledBack(context, id), rediskey.RolledBack(id, name))
 			}
 			for bucket := range rediskey.Buckets {
 				add("ids", rediskey.Index(typ, bucket))

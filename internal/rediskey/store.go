@@ -91,8 +91,12 @@ func Prepare(name, key string) string {
 	return string(append(appendBase64(appendPrepare(room[:0], name), key), '}'))
 }
 
-// PreparePrefix begins the keys of all reservations of one name, and no other key. It
-// holds no character that means something in a pattern of SCAN.
+// RolledBack is the key of the token of the call that freed a reservation last, a
+// STRING in the reservation's slot.
+func RolledBack(name, key string) string { return Prepare(name, key) + ":rolled" }
+
+// PreparePrefix begins the keys of all reservations of one name, which end in a brace,
+// and those of [RolledBack]. It holds no character that means something to SCAN.
 func PreparePrefix(name string) string { return string(appendPrepare(nil, name)) }
 
 func appendPrepare(b []byte, name string) []byte {
