@@ -105,6 +105,9 @@ func TestGuardAnswersAsWowsScript(t *testing.T) {
 		}
 	}](t, "scripts.json")
 	require.Len(t, v.RawReplies, 1)
+	for _, k := range v.RawReplies[0].Keyspace {
+		require.NoError(t, rdb.Del(t.Context(), k.Key).Err())
+	}
 	for _, call := range v.RawReplies[0].Calls {
 		got, err := lua.SaveSnapshot.Run(t.Context(), rdb, call.Keys, call.Args[0], call.Args[1])
 		require.NoError(t, err)

@@ -1,7 +1,6 @@
 package snapshot_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -80,14 +79,28 @@ func randomText(r *rand.Rand) string {
 func TestHostileTextInTheNamesOfAContextFoolsNobody(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Shared(t).Client(t)
-	for i, text := range []string{`c","version":9,"x":"`, `c\`, `c"`, "c\n"} {
+	for _, text := range []string{`c","version":9,"x":"`, `c\`, `c"`, "c\n"} {
 		id := newID()
-		id.Type.Context, id.Type.Name = text, fmt.Sprintf(`%s-%d`, text, i)
+		id.Type.Context, id.Type.Name = text, text+id.Type.Name
 		s := newStore(rdb, id)
 		require.NoError(t, s.Save(t.Context(), cartAt(id, 3)))
 		require.NoError(t, s.Save(t.Context(), cartAt(id, 2)))
 		requireVersion(t, s, id, 3)
 		require.NoError(t, s.Save(t.Context(), cartAt(id, 4)))
+		requireVersion(t, s, id, 4)
+	}
+}
+
+func TestStateThatLooksLikeASnapshotFoolsNobody(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	for _, text := range []string{"plain", `escaped"`} { // with an escape, the head shows nothing
+		id := newID().InTenant(text)
+		s := snapshot.New[es.Raw](rdb, jsonCodec(id))
+		inner := es.Raw(`{"contextName":"c","aggregateName":"a","aggregateId":"i","tenantId":"t","ownerId":"o","spaceId":"s","version":99,"x":1}`)
+		for _, version := range []int{3, 4, 2} {
+			require.NoError(t, s.Save(t.Context(), es.Snapshot[es.Raw]{Meta: cartAt(id, version).Meta, State: inner}))
+		}
 		requireVersion(t, s, id, 4)
 	}
 }

@@ -187,6 +187,28 @@ func TestStoreWorksOnAPipeliningClient(t *testing.T) {
 	require.ErrorIs(t, err, es.ErrNotFound)
 }
 
+func TestSTO14_ClientThatReadsFromReplicasFindsAtWorstAnOlderSnapshot(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.NewCluster(t, 1)
+	o := cluster.Options()
+	o.ReadOnly = true
+	replicas := redis.NewClusterClient(o)
+	t.Cleanup(func() { _ = replicas.Close() })
+	id := newID()
+	s, onMaster := newStore(replicas, id), newStore(cluster.Client(t), id)
+	for version := 1; version <= 50; version++ {
+		require.NoError(t, s.Save(t.Context(), cartAt(id, version)))
+		require.NoError(t, s.Save(t.Context(), cartAt(id, version-1)))
+		requireVersion(t, onMaster, id, version)
+		got, err := s.Load(t.Context(), id)
+		if !errors.Is(err, es.ErrNotFound) {
+			require.NoError(t, err)
+			require.LessOrEqual(t, got.Version, version)
+			require.Equal(t, cartAt(id, got.Version).State, got.State)
+		}
+	}
+}
+
 func TestReplaceNeedsExactlyTheBytesSeen(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {

@@ -34,6 +34,7 @@ func TestSNAP02_BytesThatAreNoSnapshotAreReportedAndCanBeReplaced(t *testing.T) 
 			"another document": `{"name":"x","total":7}`,
 			"an array":         `[1,2]`,
 			"null":             `null`,
+			"not a number":     `{"version":NaN}`,
 			"packed, cut off":  "\xc1HWs000000",
 			"packed, no digit": "\xc1HWs00000000x1rest",
 		} {
