@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/headwater-go/headwater/es"
 )
@@ -107,6 +108,9 @@ func encodeSnapshot[S any](ctx context.Context, s es.Snapshot[S]) (storedSnapsho
 	}
 	if s.Version < 0 || s.Version > es.MaxVersion {
 		return storedSnapshot{}, es.Invalid("version %d is not between 0 and %d", s.Version, es.MaxVersion)
+	}
+	if s.SnapshotTime.IsZero() {
+		s.SnapshotTime = time.Now()
 	}
 	s.FirstEventTime, s.EventTime, s.SnapshotTime = stamp(s.FirstEventTime), stamp(s.EventTime), stamp(s.SnapshotTime)
 	data, err := encode(s)
