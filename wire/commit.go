@@ -88,36 +88,47 @@ func (r *reader) appendEvent(events []es.Event, a *aggregate, raw *rawEvent) []e
 		return events
 	}
 	if upcaster == nil {
-		r.err = a.decodeEvent(&e, known, body)
+		r.err = a.decodeEvent(&e, known, stored{b: body})
 		return append(events, e)
 	}
-	parts, err := a.upcast(es.RawEvent{Name: e.Name, Revision: e.Revision, BodyType: e.BodyType, Body: bytes.Clone(body)})
-	if r.err = err; err != nil {
-		return events
-	}
-	for i, p := range parts {
-		part := es.Event{ID: partID(e.ID, i), Name: p.Name, Revision: p.Revision, BodyType: p.BodyType}
-		if r.err = a.decodeEvent(&part, a.eventNamed(p.Name, p.Revision), p.Body); r.err != nil {
-			return events
-		}
-		events = append(events, part)
-	}
+	events, r.err = a.appendUpcast(events, e, bytes.Clone(body))
 	return events
+}
+
+// stored is a body or state as one of the codecs stores it.
+type stored struct {
+	b      []byte
+	packed bool // MessagePack
+}
+
+func (s stored) decode(target any) error {
+	if s.packed {
+		return decodePacked(s.b, target)
+	}
+	return decodeJSON(s.b, target)
+}
+
+// raw is a copy.
+func (s stored) raw() es.Raw {
+	if s.packed {
+		return rawOf(s.b)
+	}
+	return bytes.Clone(s.b)
 }
 
 // decodeEvent gives e its body: typed where its name or its body type is known, else a
 // copy of raw.
-func (a *aggregate) decodeEvent(e *es.Event, known *entry, raw []byte) error {
+func (a *aggregate) decodeEvent(e *es.Event, known *entry, body stored) error {
 	if known == nil && a != nil {
 		known = a.eventsByBodyType[e.BodyType]
 	}
 	if known == nil {
-		e.Body = es.Raw(bytes.Clone(raw))
+		e.Body = body.raw()
 		return nil
 	}
 	var err error
 	e.BodyType = known.bodyType
-	e.Body, err = known.decode(func(target any) error { return decodeJSON(raw, target) })
+	e.Body, err = known.decode(body)
 	if err != nil {
 		return fmt.Errorf("event %q revision %q: %w", e.Name, e.Revision, err)
 	}

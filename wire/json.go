@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 
@@ -64,7 +63,7 @@ func (j *JSONCodec) DecodeCommand(data []byte) (es.Command, error) {
 	}
 	body := r.raw(fieldBody, r.fields[fieldBody])
 	if r.err == nil {
-		r.err = j.tables.decodeCommandBody(&c, func(target any) error { return decodeJSON(body, target) })
+		r.err = j.tables.decodeCommandBody(&c, stored{b: body})
 	}
 	if r.err != nil {
 		return es.Command{}, fmt.Errorf("command: %w", r.err)
@@ -130,14 +129,14 @@ func (j *JSONCodec) DecodeStateEvent(data []byte, state any) (es.StateEvent, err
 	if r.err != nil {
 		return es.StateEvent{}, fmt.Errorf("state event: %w", r.err)
 	}
-	e.State = stateOf(state, t.raw)
+	e.State = stateOf(state, stored{b: t.raw})
 	return e, nil
 }
 
-// stateOf is what a decoded state pointer points to, or a copy of raw where there is none.
-func stateOf(state any, raw []byte) any {
+// stateOf is what a decoded state pointer points to, or the raw state where there is none.
+func stateOf(state any, s stored) any {
 	if state == nil {
-		return es.Raw(bytes.Clone(raw))
+		return s.raw()
 	}
 	return reflect.ValueOf(state).Elem().Interface()
 }

@@ -62,8 +62,8 @@ func (t tables) knows(at es.AggregateType) error {
 	return nil
 }
 
-// decodeCommandBody finds the type of c's body and lets read fill it.
-func (t tables) decodeCommandBody(c *es.Command, read func(target any) error) error {
+// decodeCommandBody finds the type of c's body and decodes it.
+func (t tables) decodeCommandBody(c *es.Command, body stored) error {
 	if err := t.knows(c.Aggregate.Type); err != nil {
 		return fmt.Errorf("%w: command %q, body type %q", err, c.Name, c.BodyType)
 	}
@@ -73,7 +73,7 @@ func (t tables) decodeCommandBody(c *es.Command, read func(target any) error) er
 	}
 	var err error
 	c.BodyType = e.bodyType
-	if c.Body, err = e.decode(read); err != nil {
+	if c.Body, err = e.decode(body); err != nil {
 		return fmt.Errorf("command %q: %w", c.Name, err)
 	}
 	return nil

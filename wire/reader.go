@@ -87,7 +87,7 @@ func (r *reader) read(data []byte) error {
 		return fmt.Errorf("%w: it begins like MessagePack", es.ErrWrongFormat)
 	}
 	r.data = data
-	r.b.Grow(min(len(data)/2, 512)) // a wrong guess costs one more buffer
+	r.buf.Grow(min(len(data)/2, 512)) // a wrong guess costs one more buffer
 	if !utf8.Valid(data) {
 		return es.Corrupt("invalid UTF-8")
 	}

@@ -26,18 +26,18 @@ func elem(t reflect.Type) reflect.Type {
 	return t
 }
 
-// decode lets read fill a new body and returns it.
-func (e *entry) decode(read func(target any) error) (any, error) {
+// decode makes a new body of what is stored.
+func (e *entry) decode(s stored) (any, error) {
 	if e.body.Kind() == reflect.Pointer {
 		p := reflect.New(e.body.Elem())
-		err := read(p.Interface())
+		err := s.decode(p.Interface())
 		return p.Interface(), err
 	}
 	p, ok := e.scratch.Get().(reflect.Value)
 	if !ok {
 		p = reflect.New(e.body)
 	}
-	if err := read(p.Interface()); err != nil {
+	if err := s.decode(p.Interface()); err != nil {
 		return nil, err
 	}
 	body := p.Elem().Interface()

@@ -7,37 +7,37 @@ import (
 )
 
 // texts are strings that share one buffer of their own.
-type texts struct{ b strings.Builder }
+type texts struct{ buf strings.Builder }
 
 // add copies raw into the buffer. The builder only ever appends, so what it returned
 // before stays as it was, also where it grows.
 func (t *texts) add(raw []byte) string {
-	start := t.b.Len()
-	t.b.Write(raw)
-	return t.b.String()[start:]
+	start := t.buf.Len()
+	t.buf.Write(raw)
+	return t.buf.String()[start:]
 }
 
 // unescape adds the text of an escaped token; a lone surrogate, which no Go string can
 // hold, is not ok.
 func (t *texts) unescape(raw []byte) (s string, ok bool) {
-	start, ok := t.b.Len(), true
+	start, ok := t.buf.Len(), true
 	for i := 0; i < len(raw); {
 		if raw[i] != '\\' {
-			t.b.WriteByte(raw[i])
+			t.buf.WriteByte(raw[i])
 			i++
 			continue
 		}
 		if raw[i+1] != 'u' {
-			t.b.WriteByte(short[raw[i+1]])
+			t.buf.WriteByte(short[raw[i+1]])
 			i += 2
 			continue
 		}
 		r, n := unescapeRune(raw[i:])
 		ok = ok && !utf16.IsSurrogate(r)
-		t.b.WriteRune(r)
+		t.buf.WriteRune(r)
 		i += n
 	}
-	return t.b.String()[start:], ok
+	return t.buf.String()[start:], ok
 }
 
 // short is what the escapes of one letter stand for.

@@ -60,6 +60,22 @@ func checkUpcast(e es.RawEvent) error {
 	return nil
 }
 
+// appendUpcast adds what upcasters make of e, whose body is given as JSON.
+func (a *aggregate) appendUpcast(events []es.Event, e es.Event, body es.Raw) ([]es.Event, error) {
+	parts, err := a.upcast(es.RawEvent{Name: e.Name, Revision: e.Revision, BodyType: e.BodyType, Body: body})
+	if err != nil {
+		return events, err
+	}
+	for i, p := range parts {
+		part := es.Event{ID: partID(e.ID, i), Name: p.Name, Revision: p.Revision, BodyType: p.BodyType}
+		if err := a.decodeEvent(&part, a.eventNamed(p.Name, p.Revision), stored{b: p.Body}); err != nil {
+			return events, err
+		}
+		events = append(events, part)
+	}
+	return events, nil
+}
+
 // partID is the id of the i-th event that upcasters made of one.
 func partID(id string, i int) string {
 	if i == 0 {
