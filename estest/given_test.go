@@ -188,3 +188,11 @@ func TestScenariosThatDoNotHoldSayWhy(t *testing.T) {
 	}
 	require.Empty(t, failure(func(t testing.TB) { paid.Then(t, withdrawn{Coins: 1}) }))
 }
+
+func ExampleGiven() {
+	var t testing.TB = &recorder{} // in a test: its own t
+	estest.Given(purses, opened{}, deposited{Coins: 3}).When(withdraw{Coins: 1}).Then(t, withdrawn{Coins: 1})
+	estest.Given(purses, opened{}, deposited{Coins: 3}).When(withdraw{Coins: 9}).ThenError(t, errTooFew)
+	fmt.Println("both hold")
+	// Output: both hold
+}

@@ -51,4 +51,3 @@ func (b *EventBus) Publish(ctx context.Context, commits ...es.Commit) error {
 func (b *EventBus) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.Commit) error) error {
 	return b.bus.subscribe(ctx, b.Logger, s, h)
 }
-
