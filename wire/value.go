@@ -107,6 +107,9 @@ func appendJavaFloat(b []byte, f float64, bits int) []byte {
 		return withFraction(strconv.AppendFloat(b, f, 'f', -1, bits), len(b))
 	}
 	digits := strconv.AppendFloat(nil, f, 'e', -1, bits)
+	if !bytes.Contains(digits, []byte(".")) { // Java takes the nearest of two digits: 4.9E-324, not 5.0E-324
+		digits = strconv.AppendFloat(nil, f, 'e', 1, bits)
+	}
 	mantissa, exponent, _ := bytes.Cut(digits, []byte("e"))
 	b = append(withFraction(append(b, mantissa...), len(b)), 'E')
 	n, _ := strconv.Atoi(string(exponent)) // drops the plus and the leading zero
