@@ -1,6 +1,7 @@
 package estest
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
@@ -15,7 +16,11 @@ type bulletin struct {
 	versions []int
 }
 
+// publish is slow, as a bus is beside a store: others append meanwhile.
 func (b *bulletin) publish(version int) {
+	for range 50 {
+		runtime.Gosched()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.versions = append(b.versions, version)

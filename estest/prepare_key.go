@@ -177,7 +177,7 @@ func awaitEnd[V any](t *testing.T, p es.PrepareKey[V], key string) {
 	require.Eventually(t, func() bool {
 		_, err := p.Get(t.Context(), key)
 		return isAny(err, []error{es.ErrNotFound})
-	}, 10*time.Second, 5*time.Millisecond, "the reservation never ends")
+	}, 5*time.Second, 5*time.Millisecond, "the reservation never ends")
 }
 
 func prepareEnds[V any](t *testing.T, p es.PrepareKey[V], value func(int) V) {
