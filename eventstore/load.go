@@ -38,10 +38,10 @@ func (s *Store) Load(ctx context.Context, id es.AggregateID, r es.Versions) iter
 func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yield func(es.Commit, error) bool) (int, error) {
 	next := max(r.From, 1)
 	if err := id.Validate(); err != nil {
-		return 0, err
+		return r.From, err
 	}
 	if r.From < 0 || r.To < 0 || r.To > 0 && r.To < next {
-		return 0, es.Invalid("versions %d to %d", r.From, r.To)
+		return r.From, es.Invalid("versions %d to %d", r.From, r.To)
 	}
 	end := "+inf"
 	if r.To > 0 {
@@ -123,10 +123,15 @@ func (s *Store) Find(ctx context.Context, id es.AggregateID, version int) (es.Co
 	if version < 1 {
 		return es.Commit{}, fail("find", id, version, "", es.Invalid("version %d is below 1", version))
 	}
-	for c, err := range s.Load(ctx, id, es.Versions{From: version, To: version}) {
-		return c, err
+	found, missing := es.Commit{}, es.ErrNotFound
+	_, err := s.load(ctx, id, es.Versions{From: version, To: version}, func(c es.Commit, _ error) bool {
+		found, missing = c, nil
+		return true // to the end, so that a second commit of this version is seen
+	})
+	if err == nil {
+		err = missing
 	}
-	return es.Commit{}, fail("find", id, version, "", es.ErrNotFound)
+	return found, fail("find", id, version, "", err)
 }
 
 // HasRequest says whether a commit of the request id is stored; it costs one look.

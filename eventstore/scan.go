@@ -28,6 +28,11 @@ func (s *Store) scan(ctx context.Context, t es.AggregateType, after string, yiel
 	if err := t.Validate(); err != nil {
 		return err
 	}
+	if after != "" {
+		if err := t.ID(after).Validate(); err != nil {
+			return err
+		}
+	}
 	const inFlight = 16
 	merged := make(buckets, 0, rediskey.Buckets)
 	for b := 0; b < rediskey.Buckets; b += inFlight {
