@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
 	"golang.org/x/term"
 
 	"github.com/headwater-go/headwater/es"
@@ -36,6 +38,7 @@ const (
 )
 
 func main() {
+	logging.Disable() // what go-redis would log on the way comes back as an error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -61,6 +64,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return misused(stderr, fmt.Errorf("--timeline: order %q is not among the %d commands", o.timeline, len(commands)))
 	}
 	store, closeStore, err := open(ctx, o.redis)
+	if errors.Is(err, es.ErrInvalid) {
+		return misused(stderr, fmt.Errorf("--redis: %w", err))
+	}
 	if err != nil {
 		return failed(ctx, stderr, err)
 	}

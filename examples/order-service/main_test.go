@@ -46,17 +46,6 @@ func lastLine(t *testing.T, stdout string) outcome {
 	return o
 }
 
-func TestWholeLogOnTheBuiltInServer(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("half a minute")
-	}
-	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"--json"}, &stdout, &stderr), "%s", &stderr)
-	require.Equal(t, wholeLog(38685, 0), lastLine(t, stdout.String()))
-	require.Equal(t, 1, strings.Count(stdout.String(), "\n"), "standard output has nothing but the line")
-}
-
 func TestReportOfThePartsOfALog(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
@@ -91,7 +80,7 @@ func TestUsage(t *testing.T) {
 		"negative limit":   {[]string{"--limit", "-1"}, exitUsage, "", "--limit must not be negative"},
 		"not a number":     {[]string{"--limit", "many"}, exitUsage, "", "limit"},
 		"order not in log": {[]string{"--timeline", "1"}, exitUsage, "", `order "1" is not among`},
-		"bad URL":          {[]string{"--redis", "http://localhost"}, exitUsage, "", "http"},
+		"bad URL":          {[]string{"--redis", "http://localhost"}, exitUsage, "", "it must begin with redis://"},
 		"nobody there":     {[]string{"--redis", "redis://127.0.0.1:1"}, exitFailed, "", "127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {

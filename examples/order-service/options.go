@@ -23,8 +23,9 @@ Usage:
   order-service [flags]
 
 Flags:
-  --redis URL        keep the events on this server, such as redis://localhost:6379/0;
-                     a second run finds everything done and changes nothing
+  --redis URL        keep the events on this server: redis://localhost:6379/0, or
+                     rediss:// for TLS, redis+cluster:// or redis+sentinel://; a
+                     second run finds everything done and changes nothing
   --workers N        so many commands at a time (default 64); the commands of one
                      aggregate keep the log's order
   --limit N          stop after the first N commands of the log
@@ -39,7 +40,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
 Examples:
   order-service --limit 2000 --timeline 990003
-  order-service --redis rediss://user:secret@shop.example:6380/0 --json | jq .paid_total
+  order-service --redis redis://localhost:6379/0 --json | jq -r .paid_total
 `
 
 // parse reads the command line. Where there is nothing left to do, the options are nil

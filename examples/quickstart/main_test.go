@@ -1,0 +1,6 @@
+package main
+
+func Example() {
+	main()
+	// Output: alice has 4200 cents at version 1
+}
