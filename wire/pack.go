@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"time"
@@ -137,9 +139,11 @@ func (p packer) appendBody(body any) error {
 // that begin JSON are whole numbers in MessagePack, and [unpacker.raw] returns none of
 // those that are digits.
 func (p packer) appendRaw(raw es.Raw) error {
-	if checkJSON(raw) != nil {
+	if err := checkJSON(raw); errors.Is(err, es.ErrTooLarge) {
+		return invalid(err)
+	} else if err != nil {
 		if err := checkPacked(raw); err != nil {
-			return es.Invalid("neither JSON nor MessagePack: %v", err)
+			return fmt.Errorf("raw bytes that are not JSON, nor else MessagePack: %w", err)
 		}
 		p.lit(string(raw))
 		return nil
