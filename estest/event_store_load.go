@@ -156,7 +156,7 @@ func findNothing(t *testing.T, k kit[es.EventStore]) {
 	}
 	for _, version := range []int{0, -1} {
 		_, err = k.store.Find(t.Context(), id, version)
-		require.True(t, isAny(err, []error{es.ErrNotFound, es.ErrInvalid}), "version %d: %v", version, err)
+		requireAt(t, err, es.ErrInvalid, es.Error{Aggregate: id, Version: version})
 	}
 	_, err = k.store.Find(t.Context(), other, 1)
 	requireAt(t, err, es.ErrNotFound, es.Error{Aggregate: other, Version: 1})

@@ -3,6 +3,7 @@ package estest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ type Scenario[S any] struct {
 }
 
 // Given is an aggregate to which these events happened, each in a commit of its own.
+// The rules are the decider's alone: what a repository answers before it asks the
+// decider (deleted, another owner, another version) is not among them.
 func Given[S any](d aggregate.Decider[S], history ...es.EventBody) Scenario[S] {
 	return Scenario[S]{decider: d, history: history}
 }
@@ -44,12 +47,20 @@ func (s Scenario[S]) WhenCommand(c es.Command) Outcome[S] {
 		state = s.evolve(state, c, i+1, body)
 	}
 	o := Outcome[S]{scenario: s, command: c}
-	o.events, o.err = s.decider.Decide(state, c)
-	if o.err != nil {
+	if o.events, o.err = decide(s.decider, state, c); o.err != nil {
 		o.events = nil
 	}
 	o.state = s.evolve(state, c, len(s.history)+1, o.events...)
 	return o
+}
+
+// decide takes the decider's answer as a repository does.
+func decide[S any](d aggregate.Decider[S], state S, c es.Command) (es.Events, error) {
+	events, err := d.Decide(state, c)
+	if at := slices.Index(events, nil); at >= 0 && err == nil {
+		return nil, es.Invalid("event %d of %d is nil", at+1, len(events))
+	}
+	return events, es.Refuse(err)
 }
 
 // evolve applies the events as one commit.

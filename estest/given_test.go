@@ -106,6 +106,14 @@ func TestWhenCommandFillsOnlyWhatIsUnset(t *testing.T) {
 	require.Equal(t, at, seen.CreateTime)
 }
 
+func TestTheAnswerIsTakenAsARepositoryDoes(t *testing.T) {
+	t.Parallel()
+	estest.Given(purses).When(withdraw{Coins: 1}).ThenError(t, es.ErrRefused)
+	careless := aggregate.Decider[purse]{Type: purses.Type, Evolve: purses.Evolve}
+	careless.Decide = func(purse, es.Command) (es.Events, error) { return es.Events{opened{}, nil}, nil }
+	estest.Given(careless, opened{}).When(deposit{}).ThenError(t, es.ErrInvalid).ThenState(t, purse{Opened: 1})
+}
+
 // recorder is a test that remembers how it failed.
 type recorder struct {
 	testing.TB

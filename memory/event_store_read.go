@@ -84,7 +84,11 @@ func (s *EventStore) Last(ctx context.Context, id es.AggregateID) (es.Commit, er
 // Find implements [es.Finder].
 func (s *EventStore) Find(ctx context.Context, id es.AggregateID, version int) (es.Commit, error) {
 	commits, err := s.commits(ctx, id)
-	if err == nil && (version < 1 || version > len(commits)) {
+	switch {
+	case err != nil:
+	case version < 1:
+		err = es.Invalid("version %d is below 1", version)
+	case version > len(commits):
 		err = es.ErrNotFound
 	}
 	if err != nil {
