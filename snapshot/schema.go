@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-go/headwater/es"
@@ -24,15 +25,6 @@ func fingerprint[S any]() string {
 	d.describe(t)
 	sum := sha256.Sum256([]byte(d.text.String()))
 	return hex.EncodeToString(sum[:8])
-}
-
-// target is what a codec decodes into. Codecs have no word for a state that is to stay
-// as it is stored, but encoding/json has.
-func target(state any) any {
-	if raw, ok := state.(*es.Raw); ok {
-		return (*json.RawMessage)(raw)
-	}
-	return state
 }
 
 // source is what a codec encodes: by its address, so that methods of pointers write
@@ -104,16 +96,20 @@ func (d *describer) fields(t reflect.Type) {
 	var fields []field
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
+		tag, packed := f.Tag.Get("json"), f.Tag.Get("msgpack")
+		if tag == "-" && packed == "" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
+		name, options, _ := strings.Cut(tag, ",")
 		if name == "" && !f.Anonymous {
 			name = f.Name
 		}
 		option := ""
 		if slices.Contains(strings.Split(options, ","), "string") {
 			option = ",string"
+		}
+		if packed != "" {
+			option += " msgpack:" + strconv.Quote(packed)
 		}
 		fields = append(fields, field{name, option, f.Type})
 	}

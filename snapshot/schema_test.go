@@ -126,6 +126,9 @@ func TestMarkSeesWhateverChangesTheJSON(t *testing.T) {
 				Currency string `json:"currency"`
 			}
 		}](t, rdb),
+		"another msgpack tag": mark[struct {
+			A []money `msgpack:"a"`
+		}](t, rdb),
 		"own marshaler":     mark[struct{ A time.Time }](t, rdb),
 		"another marshaler": mark[struct{ A big.Int }](t, rdb),
 	} {
@@ -138,15 +141,19 @@ func TestMarkSeesWhateverChangesTheJSON(t *testing.T) {
 func TestRawStatesAreReadWithEveryMarkAndKeepIt(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Shared(t).Client(t)
-	id := newID()
-	s := newStore(rdb, id)
-	require.NoError(t, s.Save(t.Context(), cartAt(id, 3)))
-	before := stored(t, rdb, id)
-	raw := snapshot.New[es.Raw](rdb, jsonCodec(id))
-	got, err := raw.Load(t.Context(), id)
-	require.NoError(t, err)
-	require.JSONEq(t, `{"owner":"ann","lines":["line of version 3"]}`, string(got.State))
-	require.NoError(t, s.Drop(t.Context(), id))
-	require.NoError(t, raw.Save(t.Context(), got))
-	require.Equal(t, before, stored(t, rdb, id))
+	for name, codecFor := range map[string]func(es.AggregateID) es.Codec{"JSON": jsonCodec, "MessagePack": packedCodec} {
+		t.Run(name, func(t *testing.T) {
+			id := newID()
+			s, raw := snapshot.New[cart](rdb, codecFor(id)), snapshot.New[es.Raw](rdb, codecFor(id))
+			require.NoError(t, s.Save(t.Context(), cartAt(id, 3)))
+			before := stored(t, rdb, id)
+			got, err := raw.Load(t.Context(), id)
+			require.NoError(t, err)
+			require.NotEmpty(t, got.Schema)
+			require.Contains(t, string(got.State), "line of version 3")
+			require.NoError(t, s.Drop(t.Context(), id))
+			require.NoError(t, raw.Save(t.Context(), got))
+			require.Equal(t, before, stored(t, rdb, id))
+		})
+	}
 }

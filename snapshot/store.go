@@ -29,19 +29,19 @@ const DefaultMaxBytes = 16 << 20
 //
 // Whatever writes is a script and runs on the master. Load and Version are plain reads,
 // which a client that is set to read from replicas takes there: what it finds is at
-// worst an older snapshot, and the events after it come from the event store.
+// worst an older snapshot or none, and the events after it come from the event store.
 type Store[S any] struct {
 	// Schema marks the snapshots that this store writes. One with another mark is
 	// unreadable to it; one without a mark, as Kotlin nodes write them, is read.
 	// Defaults to a fingerprint of S: the names under which encoding/json writes its
-	// fields, and their types, all the way down. Renaming, adding, removing or
-	// retyping such a field changes it, and so does moving it into an embedded struct
-	// or giving two fields of one struct type two equal ones. The order of fields, the
-	// names of Go types and packages, omitempty and unexported fields do not. Of a type
-	// that writes its own JSON or text (such as time.Time) only its name counts. What
-	// the fingerprint cannot see is a change of meaning (cents for euros, another
-	// Evolve): set Schema to a new text then. With the state type [es.Raw] every mark is
-	// read, and kept.
+	// fields, their msgpack tags, and their types, all the way down. Renaming, adding,
+	// removing or retyping such a field changes it, and so does moving it into an
+	// embedded struct or giving two fields of one struct type two equal ones. The order
+	// of fields, the names of Go types and packages, omitempty and unexported fields do
+	// not. Of a type that writes its own JSON or text (such as time.Time) only its name
+	// counts. What the fingerprint cannot see is a change of meaning (cents for euros,
+	// another Evolve): set Schema to a new text then. With the state type [es.Raw] every
+	// mark is read, and kept.
 	Schema string
 	// MaxBytes is the size limit of an encoded snapshot. Defaults to [DefaultMaxBytes].
 	MaxBytes int
@@ -74,7 +74,7 @@ func (s *Store[S]) load(ctx context.Context, id es.AggregateID) (snap es.Snapsho
 	if err != nil {
 		return snap, err
 	}
-	if snap.Meta, err = s.codec.DecodeSnapshot(raw, target(&snap.State)); err == nil {
+	if snap.Meta, err = s.codec.DecodeSnapshot(raw, &snap.State); err == nil {
 		err = s.check(id, snap.Meta)
 	}
 	if err != nil {
