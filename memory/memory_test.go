@@ -31,6 +31,7 @@ func TestALoopEndsWithItsContext(t *testing.T) {
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var got []error
 	for _, err := range store.Load(ctx, orders.ID("a"), es.Versions{}) {
 		cancel()
