@@ -55,6 +55,32 @@ func TestSecondRunFindsEverythingDone(t *testing.T) {
 	require.Equal(t, wholeLog(0, 38685), replayed(t, program, "--redis", url))
 }
 
+// The totals of the first 3000 commands were counted from the log with another program.
+func TestClusterAndSentinelGiveTheSameTotals(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(*testing.T) string{
+		"cluster": func(t *testing.T) string {
+			return "redis+cluster://" + redistest.SharedCluster(t).Nodes[1].Addr
+		},
+		"sentinel": func(t *testing.T) string {
+			s := redistest.SharedSentinel(t)
+			return "redis+sentinel://" + strings.Join(s.SentinelAddrs, ",") + "/" + s.MasterName
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := outcome{Commands: 3000, Applied: 3000, OrdersPaid: 127, PaidTotal: "261372.58", ItemsPacked: 589, PackagesDelivered: 86}
+			args := []string{"--limit", "3000", "--json", "--redis", url(t)}
+			for range 2 {
+				var stdout, stderr bytes.Buffer
+				require.Equal(t, exitOK, run(t.Context(), args, &stdout, &stderr), "%s", &stderr)
+				require.Equal(t, want, lastLine(t, stdout.String()))
+				want.Applied, want.Duplicates = 0, 3000 // the second time
+			}
+		})
+	}
+}
+
 // A process is killed, the next one interrupted, both somewhere in the middle; the
 // third ends with the same totals as one that nobody disturbed.
 func TestKilledReplayGoesOn(t *testing.T) {
