@@ -41,5 +41,7 @@ func TestEventStoreOnAutoPipeline(t *testing.T) {
 	ap, err := redistest.Shared(t).Client(t).AutoPipeline()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = ap.Close() })
-	estest.TestEventStore(t, func(_ *testing.T, types ...es.Types) *eventstore.Store { return eventstore.New(ap, wire.JSON(types...)) })
+	estest.TestEventStore(t, func(_ *testing.T, types ...es.Types) *eventstore.Store {
+		return eventstore.New(ap, wire.JSON(types...))
+	})
 }
