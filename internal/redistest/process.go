@@ -3,6 +3,7 @@ package redistest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -61,23 +62,27 @@ const watchdog = `cat >/dev/null
 for f in "$1"/*/pid; do [ -f "$f" ] && kill -9 "$(cat "$f")" 2>/dev/null; done
 rm -rf "$1"`
 
-// processDir holds the files of all servers of this process.
-var processDir = sync.OnceValues(func() (string, error) {
+// workspace is where the servers of this process keep their files.
+type workspace struct {
+	dir string
+	// lifeline is the watchdog's standard input, open for as long as the process lives.
+	lifeline io.Closer
+}
+
+var findWorkspace = sync.OnceValues(func() (workspace, error) {
 	dir, err := os.MkdirTemp("", "headwater-redistest-")
 	if err != nil {
-		return "", err
+		return workspace{}, err
 	}
 	cmd := exec.Command("sh", "-c", watchdog, "watchdog", dir)
-	// A group of its own, so that a signal for the tests does not end it before them.
+	// A session of its own, so that a signal for the tests does not end it before them.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if watchdogInput, err = cmd.StdinPipe(); err != nil {
-		return "", err
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return workspace{}, err
 	}
-	return dir, cmd.Start()
+	return workspace{dir, lifeline}, cmd.Start()
 })
-
-// watchdogInput is held open, and never written, for as long as the process lives.
-var watchdogInput interface{ Close() error }
 
 // Ports lie below what systems give to outgoing connections, which could otherwise
 // take a stopped server's port. A cluster's bus port is 10000 above: below them too.

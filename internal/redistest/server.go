@@ -61,7 +61,7 @@ func newServer(config []string, args ...string) (*Server, error) {
 	if _, err := findProgram(); err != nil {
 		return nil, err
 	}
-	root, err := processDir()
+	files, err := findWorkspace()
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func newServer(config []string, args ...string) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		dir, err := os.MkdirTemp(root, "")
+		dir, err := os.MkdirTemp(files.dir, "")
 		if err != nil {
 			return nil, err
 		}
