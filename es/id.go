@@ -11,7 +11,7 @@ const MaxMachine = 1<<20 - 1
 const (
 	idAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	idLength   = 8 + 4 + 3 // time, machine, sequence
-	lastOfID   = 1<<16 - 1
+	maxSequence   = 1<<16 - 1
 	// calmSequence is where a new millisecond begins its sequence anew; below it the
 	// sequence goes on, so that ids spread evenly even at one id each millisecond.
 	calmSequence = 1<<15 - 1
@@ -89,7 +89,7 @@ func (g *IDGenerator) New() string {
 	if now > g.last && g.sequence >= calmSequence {
 		g.sequence = 0
 	}
-	if g.sequence++; g.sequence > lastOfID {
+	if g.sequence++; g.sequence > maxSequence {
 		g.sequence = 0
 		now = g.later(now)
 	}

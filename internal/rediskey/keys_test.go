@@ -191,30 +191,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestAllocations(t *testing.T) {
-	id := order.ID("0Tvcokgi0001001")
-	require.Zero(t, testing.AllocsPerRun(100, func() { rediskey.Bucket("订单-0Tvcokgi0001001-😀") }))
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { rediskey.EventKeys(id) }), 1.0)
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { rediskey.Snapshot(id) }), 1.0)
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { rediskey.Prepare("username", "alice") }), 1.0)
-}
-
-func BenchmarkEventKeys(b *testing.B) {
-	id := order.ID("0Tvcokgi0001001")
-	b.ReportAllocs()
-	for b.Loop() {
-		rediskey.EventKeys(id)
-	}
-}
-
-func BenchmarkParseMember(b *testing.B) {
-	member := rediskey.EventKeys(order.ID("0Tvcokgi0001001")).Member
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _, _ = rediskey.ParseMember(member)
-	}
-}
-
 func requireReadBack(t *testing.T, k rediskey.Events, id, tenant string) {
 	t.Helper()
 	gotID, gotTenant, err := rediskey.ParseMember(k.Member)
