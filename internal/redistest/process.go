@@ -75,7 +75,7 @@ var findWorkspace = sync.OnceValues(func() (workspace, error) {
 		return workspace{}, err
 	}
 	cmd := exec.Command("sh", "-c", watchdog, "watchdog", dir)
-	// A session of its own, so that a signal for the tests does not end it before them.
+	// A process group of its own: a signal for the tests must not end it before them.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
