@@ -38,6 +38,22 @@ func snapshotUnreadable(t *testing.T, k kit[snapshotStore]) {
 	requireSnapshot(t, k.store, good)
 }
 
+func snapshotAhead(t *testing.T, k kit[snapshotStore]) {
+	ahead, truth := snapshotOf(k.typ.ID("a-1"), 5, "ahead"), snapshotOf(k.typ.ID("a-1"), 2, "replayed")
+	save(t, k.store, ahead)
+	loaded, err := k.store.Load(t.Context(), ahead.Aggregate)
+	require.NoError(t, err)
+	save(t, k.store, loaded)
+	requireSnapshot(t, k.store, ahead)
+	loaded, err = k.store.Load(t.Context(), ahead.Aggregate)
+	require.NoError(t, err)
+	require.NotEmpty(t, loaded.Stored)
+	done, err := k.store.Replace(t.Context(), loaded.Stored, truth)
+	require.NoError(t, err)
+	require.True(t, done)
+	requireSnapshot(t, k.store, truth)
+}
+
 func snapshotReplace(t *testing.T, k kit[snapshotStore]) {
 	id := k.typ.ID("a-1")
 	for _, old := range [][]byte{nil, {}, []byte("{")} {

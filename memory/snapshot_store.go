@@ -42,6 +42,7 @@ func (s *SnapshotStore[S]) Load(ctx context.Context, id es.AggregateID) (es.Snap
 	if err != nil {
 		return es.Snapshot[S]{}, &es.Error{Op: "load snapshot", Aggregate: id, Err: err}
 	}
+	snapshot.Stored = bytes.Clone(stored.data)
 	return snapshot, nil
 }
 
@@ -112,6 +113,7 @@ func encodeSnapshot[S any](ctx context.Context, s es.Snapshot[S]) (storedSnapsho
 	if s.SnapshotTime.IsZero() {
 		s.SnapshotTime = time.Now()
 	}
+	s.Stored = nil
 	s.FirstEventTime, s.EventTime, s.SnapshotTime = stamp(s.FirstEventTime), stamp(s.EventTime), stamp(s.SnapshotTime)
 	data, err := encode(s)
 	return storedSnapshot{version: s.Version, data: data}, err

@@ -80,7 +80,7 @@ func (s *Store[S]) load(ctx context.Context, id es.AggregateID) (snap es.Snapsho
 	if err != nil {
 		return snap, unreadable(raw, err)
 	}
-	snap.Aggregate = id
+	snap.Aggregate, snap.Stored = id, raw
 	return snap, nil
 }
 
@@ -108,6 +108,9 @@ func (s *Store[S]) get(ctx context.Context, id es.AggregateID) ([]byte, error) {
 	})
 	if errors.Is(err, redis.Nil) {
 		return nil, es.ErrNotFound
+	}
+	if err == nil && raw == nil {
+		raw = []byte{} // an empty value has bytes, too: none
 	}
 	return raw, wrongType(err)
 }

@@ -28,6 +28,7 @@ func TestSavedSnapshotComesBackWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, got.Schema)
 		want.Schema = got.Schema
+		want.Stored = []byte(stored(t, rdb, id))
 		require.Equal(t, want, got, "the alias too, which no snapshot holds")
 		requireVersion(t, s, id, 3)
 	})
