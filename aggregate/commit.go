@@ -8,12 +8,19 @@ import (
 	"github.com/headwater-go/headwater/es"
 )
 
+// headerStage and headerChain are of the two ways to wait: for a stage, which the
+// commit says too, and for a chain, whose stage follows from it and goes unsaid.
+const (
+	headerStage = "command_wait_stage"
+	headerChain = "command_wait_chain"
+)
+
 // propagated are the headers that a commit takes over from its command, in Wow's
 // order (wow-v2.md, 1.8); the trace stands between the two groups.
 var (
 	propagatedFirst = []string{
-		"command_wait_id", "command_wait_endpoint", "command_wait_stage", "command_wait_context",
-		"command_wait_processor", "command_wait_function", "command_wait_chain", "command_wait_tail_stage",
+		"command_wait_id", "command_wait_endpoint", headerStage, "command_wait_context",
+		"command_wait_processor", "command_wait_function", headerChain, "command_wait_tail_stage",
 		"command_wait_tail_context", "command_wait_tail_processor", "command_wait_tail_function", es.HeaderOperator,
 	}
 	propagatedLast = []string{es.HeaderUserAgent, es.HeaderRemoteIP}
@@ -21,9 +28,10 @@ var (
 
 func propagate(cmd *es.Command) es.Header {
 	h := make(es.Header, 0, len(cmd.Header)+2)
+	_, chain := cmd.Header.Lookup(headerChain)
 	take := func(keys ...string) {
 		for _, k := range keys {
-			if v, ok := cmd.Header.Lookup(k); ok {
+			if v, ok := cmd.Header.Lookup(k); ok && !(chain && k == headerStage) {
 				h = append(h, es.HeaderField{Key: k, Value: v})
 			}
 		}
@@ -42,10 +50,10 @@ func (r *Repository[S]) commit(m *es.Meta, cmd *es.Command, events es.Events) es
 		CommandID: cmd.ID, RequestID: cmd.RequestID, Version: m.Version + 1,
 		Events: make([]es.Event, len(events)), CreateTime: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	if c.OwnerID == "" {
+	if blank(c.OwnerID) {
 		c.OwnerID = m.OwnerID
 	}
-	if c.SpaceID == "" {
+	if blank(c.SpaceID) {
 		c.SpaceID = m.SpaceID
 	}
 	for i, body := range events {
@@ -69,8 +77,10 @@ func (r *Repository[S]) save(ctx context.Context, now *live[S]) {
 		err = r.Snapshots.Save(ctx, now.Snapshot)
 	}
 	if err != nil {
-		r.Logger.WarnContext(ctx, "snapshot was not saved", "aggregate", now.Aggregate, "version", now.Version, "reason", err)
+		r.warn(ctx, unsaved, &now.Meta, err)
+		return
 	}
+	r.warned.forget(now.Aggregate)
 }
 
 // newIDs makes ids under a machine id drawn at random.

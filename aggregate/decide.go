@@ -4,19 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/headwater-go/headwater/es"
 )
 
 // accepts refuses a command that nothing could be decided about.
 func (r *Repository[S]) accepts(cmd *es.Command) error {
-	if cmd.Aggregate.Type != r.Decider.Type {
-		return es.Invalid("command is for %s, not for %s", cmd.Aggregate.Type, r.Decider.Type)
+	if err := r.owns(cmd.Aggregate); err != nil {
+		return err
 	}
 	if _, raw := cmd.Body.(es.Raw); raw {
 		return fmt.Errorf("%w: command %q", es.ErrUnknownType, cmd.Name)
 	}
 	return cmd.Validate()
+}
+
+// owns refuses an aggregate of another type, whose events the decider does not know.
+func (r *Repository[S]) owns(id es.AggregateID) error {
+	if id.Type != r.Decider.Type {
+		return es.Invalid("it is a %s, not a %s", id.Type, r.Decider.Type)
+	}
+	return nil
 }
 
 // check holds the command against what is known of the aggregate, in Wow's order
@@ -29,9 +38,9 @@ func check(m *es.Meta, cmd *es.Command) error {
 		return es.Refuse(fmt.Errorf("%w: it is %d, not %d", es.ErrExpectedVersion, m.Version, *cmd.Expected))
 	case !exists && !cmd.Create && !cmd.AllowCreate:
 		return es.Refuse(es.ErrNotFound)
-	case exists && cmd.OwnerID != "" && cmd.OwnerID != m.OwnerID:
+	case exists && !blank(cmd.OwnerID) && cmd.OwnerID != m.OwnerID:
 		return es.Refuse(es.ErrWrongOwner)
-	case exists && cmd.SpaceID != "" && cmd.SpaceID != m.SpaceID:
+	case exists && !blank(cmd.SpaceID) && cmd.SpaceID != m.SpaceID:
 		return es.Refuse(es.ErrWrongSpace)
 	case recovers && !m.Deleted:
 		return es.Refuse(es.ErrNotDeleted)
@@ -55,8 +64,8 @@ func (r *Repository[S]) decide(s S, cmd *es.Command) (events es.Events, err erro
 	defer caught("decide "+cmd.Name, &err)
 	events, err = r.Decider.Decide(s, *cmd)
 	for i, e := range events {
-		if e == nil && err == nil {
-			return nil, es.Invalid("event %d of %d is nil", i+1, len(events))
+		if err == nil && (e == nil || e.EventName() == "") { // a nil in a pointer panics here
+			return nil, es.Invalid("event %d of %d is nil or has no name", i+1, len(events))
 		}
 	}
 	return events, es.Refuse(err)
@@ -72,17 +81,17 @@ func (r *Repository[S]) apply(s *es.Snapshot[S], c *es.Commit) error {
 		if _, raw := e.Body.(es.Raw); raw {
 			return fmt.Errorf("%w: event %q revision %s", es.ErrUnknownType, e.Name, e.Revision)
 		}
-		amend(&s.Meta, e.Body)
-		if err := r.evolve(&s.State, e); err != nil {
+		if err := r.evolve(s, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Repository[S]) evolve(s *S, e es.Event) (err error) {
+func (r *Repository[S]) evolve(s *es.Snapshot[S], e es.Event) (err error) {
 	defer caught("evolve "+e.Name, &err)
-	*s = r.Decider.Evolve(*s, e)
+	amend(&s.Meta, e.Body)
+	s.State = r.Decider.Evolve(s.State, e)
 	return nil
 }
 
@@ -93,10 +102,10 @@ func advance(m *es.Meta, c *es.Commit) {
 		m.FirstOperator, m.FirstEventTime = operator, c.CreateTime
 	}
 	m.Version, m.EventID, m.Operator, m.EventTime = c.Version, c.ID, operator, c.CreateTime
-	if c.OwnerID != "" {
+	if !blank(c.OwnerID) {
 		m.OwnerID = c.OwnerID
 	}
-	if c.SpaceID != "" {
+	if !blank(c.SpaceID) {
 		m.SpaceID = c.SpaceID
 	}
 }
@@ -119,7 +128,11 @@ func amend(m *es.Meta, body any) {
 	}
 }
 
-// caught turns a panic into an error, in a deferred call.
+// blank is what Wow takes for no owner and no space.
+func blank(id string) bool { return strings.TrimSpace(id) == "" }
+
+// caught turns a panic into an error, in a deferred call. The error keeps what it was
+// panicked with, unless that would make an answer of it.
 func caught(what string, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%w: %s: %w\n%s", es.ErrPanic, what, asError(p), debug.Stack())
@@ -127,7 +140,7 @@ func caught(what string, err *error) {
 }
 
 func asError(p any) error {
-	if err, ok := p.(error); ok {
+	if err, ok := p.(error); ok && !errors.Is(err, es.ErrRefused) {
 		return err
 	}
 	return errors.New(fmt.Sprint(p))

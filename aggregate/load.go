@@ -17,7 +17,10 @@ func (r *Repository[S]) Load(ctx context.Context, id es.AggregateID) (es.Snapsho
 	if err == nil && now.Version == 0 {
 		err = es.ErrNotFound
 	}
-	return now.Snapshot, at("load", id, 0, err)
+	if err != nil {
+		return es.Snapshot[S]{}, at("load", id, 0, err)
+	}
+	return now.Snapshot, nil
 }
 
 // LoadVersion returns the aggregate as it was at a version, which must exist.
@@ -29,19 +32,25 @@ func (r *Repository[S]) LoadVersion(ctx context.Context, id es.AggregateID, vers
 	if err == nil && s.Version != version {
 		err = es.ErrNotFound
 	}
-	return s, at("load", id, version, err)
+	if err != nil {
+		return es.Snapshot[S]{}, at("load", id, version, err)
+	}
+	return s, nil
 }
 
 // Fold applies commits of an aggregate, from the first on, to a new state: those of a
 // store's LoadAt, for the aggregate as it was at a point in time.
 func (r *Repository[S]) Fold(id es.AggregateID, commits iter.Seq2[es.Commit, error]) (es.Snapshot[S], error) {
 	s := fresh[S](id)
+	if err := r.owns(id); err != nil {
+		return s, at("load", id, 0, err)
+	}
 	for c, err := range commits {
 		if err == nil {
 			err = r.apply(&s, &c)
 		}
 		if err != nil {
-			return s, at("load", id, c.Version, err)
+			return fresh[S](id), at("load", id, c.Version, err)
 		}
 	}
 	return s, nil
@@ -52,7 +61,8 @@ type live[S any] struct {
 	es.Snapshot[S]
 	// saved is what the stored snapshot says; zero where there is none.
 	saved es.Meta
-	// bad is a stored snapshot that cannot be used and must be replaced.
+	// bad is a stored snapshot that cannot be used and must be replaced; nil = there is
+	// none, or it has no bytes.
 	bad []byte
 }
 
@@ -69,6 +79,9 @@ func (r *Repository[S]) current(ctx context.Context, cmd *es.Command) (live[S], 
 }
 
 func (r *Repository[S]) load(ctx context.Context, id es.AggregateID) (live[S], error) {
+	if err := r.owns(id); err != nil {
+		return live[S]{}, err
+	}
 	now, err := r.snapshot(ctx, id)
 	if err != nil {
 		return now, err
@@ -78,7 +91,7 @@ func (r *Repository[S]) load(ctx context.Context, id es.AggregateID) (live[S], e
 		if !errors.Is(err, errForeign) {
 			return now, err
 		}
-		r.Logger.WarnContext(ctx, "snapshot does not fit the events; replaying", "aggregate", id, "version", now.Version, "reason", err)
+		r.warn(ctx, unusable, &now.Meta, err)
 		now = live[S]{Snapshot: fresh[S](id), bad: now.Stored}
 	}
 	now.Snapshot, err = r.Fold(id, r.Store.Load(ctx, id, es.Versions{}))
@@ -100,11 +113,8 @@ func (r *Repository[S]) snapshot(ctx context.Context, id es.AggregateID) (live[S
 	case errors.Is(err, es.ErrNotFound):
 		return none, nil
 	case errors.As(err, &bad):
-		r.Logger.WarnContext(ctx, "snapshot cannot be used; replaying", "aggregate", id, "reason", err)
+		r.warn(ctx, unusable, &none.Meta, err)
 		none.bad = bad.Raw
-		return none, nil
-	case errors.Is(err, es.ErrCorrupt):
-		r.Logger.WarnContext(ctx, "snapshot cannot be read; replaying", "aggregate", id, "reason", err)
 		return none, nil
 	}
 	return none, err

@@ -3,7 +3,9 @@ package aggregate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +33,12 @@ type Repository[S any] struct {
 	// Attempts limits how often one command is tried when others change its aggregate
 	// at the same time. Defaults to 10.
 	Attempts int
-	// Logger hears of snapshots that could not be used or saved. Defaults to slog.Default().
+	// Logger hears of snapshots that could not be used or saved, once for each aggregate
+	// until one is saved. Defaults to slog.Default().
 	Logger *slog.Logger
 
-	once sync.Once
+	once   sync.Once
+	warned warnings
 }
 
 // Handle carries out one command, at most once for its request id, and returns the
@@ -42,8 +46,10 @@ type Repository[S any] struct {
 // (Duplicate). Unset fields of the command get their defaults.
 //
 // An [es.ErrRefused] is the aggregate's answer; nothing was written, and no record of
-// it is kept. [es.ErrVersionConflict] means that others were faster at every attempt.
-// After [es.ErrUncertain] the same command may be handled again.
+// it is kept. It is also an [es.ErrVersionConflict] or [es.ErrDuplicateAggregate] where
+// a command creates what is there already. Any other ErrVersionConflict means that
+// others were faster at every attempt. After [es.ErrUncertain] the same command may be
+// handled again.
 func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, error) {
 	r.once.Do(r.defaults)
 	if cmd.Void {
@@ -93,16 +99,20 @@ func (r *Repository[S]) attempt(ctx context.Context, cmd *es.Command) (version i
 }
 
 // again says whether another attempt may end differently. Who creates does not try
-// again after a conflict: the aggregate exists, and will go on doing so.
+// again after a conflict: the aggregate exists, and will go on doing so. What a decider
+// returned or panicked with is its answer, whatever kind of error it is besides.
 func again(cmd *es.Command, err error) bool {
+	if is(err, es.ErrRefused, es.ErrPanic) {
+		return false
+	}
 	return errors.Is(err, es.ErrUncertain) || errors.Is(err, es.ErrVersionConflict) && !cmd.Create
 }
 
-// settle looks the request up before a refusal, a conflict or an empty decision is
-// reported: a command that was carried out before is a success, whatever came since.
+// settle looks the request up before a refusal, a conflict, a panic or an empty decision
+// is reported: a command that was carried out before is a success, whatever came since.
 func (r *Repository[S]) settle(ctx context.Context, cmd *es.Command, version int, err error) (es.Result, error) {
 	result := es.Result{Aggregate: cmd.Aggregate, Version: version}
-	if err != nil && !answered(err) {
+	if err != nil && !is(err, es.ErrRefused, es.ErrPanic, es.ErrVersionConflict, es.ErrDuplicateRequest, es.ErrDuplicateAggregate, es.ErrUncertain) {
 		return result, located(cmd, version, err)
 	}
 	found, lookup := r.Store.FindRequest(ctx, cmd.Aggregate, cmd.RequestID)
@@ -111,21 +121,20 @@ func (r *Repository[S]) settle(ctx context.Context, cmd *es.Command, version int
 		result.Version, result.Duplicate = found.Version, true
 		return result, nil
 	case !errors.Is(lookup, es.ErrNotFound):
-		return result, located(cmd, version, errors.Join(err, lookup))
+		if err != nil && !errors.Is(err, es.ErrRefused) { // a refusal is no answer yet
+			lookup = fmt.Errorf("%w; and its request was not looked up: %w", err, lookup)
+		}
+		return result, located(cmd, version, lookup)
 	case err == nil:
 		return result, nil
+	case is(err, es.ErrDuplicateAggregate, es.ErrVersionConflict) && !again(cmd, err) && !errors.Is(err, es.ErrPanic):
+		err = es.Refuse(err)
 	}
 	return result, located(cmd, version, err)
 }
 
-// answered reports an error after which the request may turn out to be carried out already.
-func answered(err error) bool {
-	for _, kind := range []error{es.ErrRefused, es.ErrVersionConflict, es.ErrDuplicateRequest, es.ErrUncertain} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+func is(err error, kinds ...error) bool {
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // located says which command err is about, unless a store has said so already.
