@@ -9,9 +9,9 @@ import (
 const MaxMachine = 1<<20 - 1
 
 const (
-	idAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	idLength   = 8 + 4 + 3 // time, machine, sequence
-	maxSequence   = 1<<16 - 1
+	idAlphabet  = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	idLength    = 8 + 4 + 3 // time, machine, sequence
+	maxSequence = 1<<16 - 1
 	// calmSequence is where a new millisecond begins its sequence anew; below it the
 	// sequence goes on, so that ids spread evenly even at one id each millisecond.
 	calmSequence = 1<<15 - 1
