@@ -69,10 +69,30 @@ func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yiel
 			bytes += len(member)
 		}
 		if len(page) < size {
-			return next, nil
+			if next > r.To {
+				return next, nil
+			}
+			if more, err := s.follows(ctx, id, next); err != nil || !more {
+				return next, err
+			}
+			continue // it was appended meanwhile
 		}
 		size = min(max(pageBytes*len(page)/bytes, 1), maxPage)
 	}
+}
+
+// follows says whether version next is stored. Where it is not, and a later one is, a
+// range that was cut short did not end with the stream, but before a gap.
+func (s *Store) follows(ctx context.Context, id es.AggregateID, next int) (bool, error) {
+	page, err := s.page(ctx, rediskey.EventKeys(id).Stream, strconv.Itoa(next), "+inf", 1)
+	if err != nil || len(page) == 0 {
+		return false, err
+	}
+	c, err := s.decode(id, page[0])
+	if err == nil && c.Version != next {
+		err = es.Corrupt("version %d stands where version %d is due", c.Version, next)
+	}
+	return err == nil, err
 }
 
 func (s *Store) page(ctx context.Context, key, from, to string, count int) ([]string, error) {
