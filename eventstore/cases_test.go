@@ -6,7 +6,8 @@ package eventstore_test
 //	                 estest's suites, by driver_test.go on three kinds of servers, in both codecs
 //	STO-01 02 03 12  cases_test.go          STO-04         halfway_test.go
 //	STO-06 07 08 13  corrupt_test.go        STO-10 14, FAIL-07, CLU-12   ready_test.go
-//	STO-11           cases_test.go          SCR-01 02 03 04 05 07 08     scripts_test.go
+//	STO-11           cases_test.go          SCR-01 02 03 04 05           scripts_test.go
+//	SCR-07 08        replies_test.go
 //	CLU-03 05 06 08 11  cluster_test.go     FAIL-01 03 04 05 06          refused_test.go
 //	FAIL-02 09 10 11    failover_test.go    EVO-01                       cases_test.go
 //	BIG-03           memory_test.go
