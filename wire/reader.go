@@ -9,63 +9,6 @@ import (
 	"github.com/headwater-go/headwater/es"
 )
 
-// field is a member of an envelope. All documents share one set, since a name means
-// the same in each.
-type field int
-
-const (
-	fieldID field = iota
-	fieldContext
-	fieldAggregate
-	fieldName
-	fieldHeader
-	fieldTenant
-	fieldAggregateID
-	fieldOwner
-	fieldSpace
-	fieldRequest
-	fieldExpected
-	fieldCreate
-	fieldVoid
-	fieldAllowCreate
-	fieldRevision
-	fieldBodyType
-	fieldBody
-	fieldCreateTime
-	fieldCommand
-	fieldVersion
-	fieldFirstOperator
-	fieldFirstEventTime
-	fieldState
-	fieldTags
-	fieldDeleted
-	fieldEvent
-	fieldOperator
-	fieldEventTime
-	fieldSnapshotTime
-	fieldSchema
-	fieldCount
-)
-
-var fieldNames = [fieldCount]string{
-	fieldID: "id", fieldContext: "contextName", fieldAggregate: "aggregateName", fieldName: "name", fieldHeader: "header",
-	fieldTenant: "tenantId", fieldAggregateID: "aggregateId", fieldOwner: "ownerId", fieldSpace: "spaceId",
-	fieldRequest: "requestId", fieldExpected: "aggregateVersion", fieldCreate: "isCreate", fieldVoid: "isVoid",
-	fieldAllowCreate: "allowCreate", fieldRevision: "revision", fieldBodyType: "bodyType", fieldBody: "body",
-	fieldCreateTime: "createTime", fieldCommand: "commandId", fieldVersion: "version", fieldFirstOperator: "firstOperator",
-	fieldFirstEventTime: "firstEventTime", fieldState: "state", fieldTags: "tags", fieldDeleted: "deleted",
-	fieldEvent: "eventId", fieldOperator: "operator", fieldEventTime: "eventTime", fieldSnapshotTime: "snapshotTime",
-	fieldSchema: "schema",
-}
-
-var fieldsByName = func() map[string]field {
-	m := make(map[string]field, fieldCount)
-	for f, name := range fieldNames {
-		m[name] = field(f)
-	}
-	return m
-}()
-
 // reader reads one envelope: first all members, as tokens, so that the last of two
 // equal keys wins and the order never matters; then each is asked for by its type. The
 // first fault stays in err.
@@ -118,13 +61,19 @@ func (r *reader) read(data []byte) error {
 func (r *reader) isComposite() bool { c := r.peek(); return c == '{' || c == '[' }
 
 func (r *reader) lookup(key token) (field, bool) {
+	name := key.raw
 	if key.escaped {
-		name, _ := r.unescape(key.raw)
-		f, ok := fieldsByName[name]
-		return f, ok
+		s, _ := r.unescape(key.raw)
+		name = []byte(s)
 	}
-	f, ok := fieldsByName[string(key.raw)]
-	return f, ok
+	if len(name) <= maxFieldName {
+		for _, f := range fieldsByLength[len(name)] {
+			if fieldNames[f] == string(name) {
+				return f, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // blame records that a member is missing or of the wrong kind.

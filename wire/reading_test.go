@@ -32,7 +32,7 @@ var rewrittenOtherwise = map[string]string{
 	"name empty":            "a command without a name is written with its type's",
 	"unknown name and type": "Wow unescapes the raw body; ours stays as it was",
 	"unknown context":       `Wow nests the state of an unknown aggregate under "actual" when it writes again`,
-	"revision 1.2.0 event":  "Wow's class makes 1 a double, 1.0; here the number's text is kept",
+	"revision 1.2.0 event":  "Wow's class writes the double 1 as 1.0, Go as 1",
 }
 
 func isCorruptOrUnknown(err error) bool {

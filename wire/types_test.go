@@ -77,7 +77,7 @@ type setRich struct {
 func (setRich) CommandName() string { return "set_rich" }
 
 type orderRepriced struct {
-	Price json.Number `json:"price"`
+	Price float64 `json:"price"`
 }
 
 func (orderRepriced) EventName() string     { return "order_repriced" }

@@ -54,6 +54,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// WriteByte implements io.ByteWriter, without which msgpack allocates for every byte.
+func (w *writer) WriteByte(c byte) error {
+	w.b = append(w.b, c)
+	return nil
+}
+
 func (w *writer) fail(key string, err error) {
 	if w.err == nil {
 		w.err = fmt.Errorf("%s: %w", strings.Trim(key, `{[,":`), err)
