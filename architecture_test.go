@@ -41,7 +41,8 @@ var floors = [][]string{
 var (
 	// shared packages may be imported from their own floor.
 	shared = []string{"internal/rediskey", "internal/redisrun"}
-	// aids may be imported by every test; but for memory, by nothing else.
+	// aids may be imported by tests within a package as well. Tests beside it, in package
+	// x_test, put parts together as users do, from all floors but the top one.
 	aids = []string{"estest", "internal/redistest", "memory"}
 	// domain packages know es and nothing else of Headwater.
 	domain = []string{"aggregate", "projection", "saga"}
@@ -100,11 +101,16 @@ func problems(p pkg) []string {
 			add("imports %s: %s", i, reason)
 		}
 	}
-	for _, i := range append(slices.Clone(p.TestImports), p.XTestImports...) {
+	for _, i := range p.TestImports {
 		if to := inModule(i); to != "" && !slices.Contains(aids, to) {
 			if reason := mayNotImportOfOurs(unit, floor, to); reason != "" {
 				add("imports %s in a test: %s", i, reason)
 			}
+		}
+	}
+	for _, i := range p.XTestImports {
+		if to, toFloor := locate(inModule(i)); to != "" && to != unit && (toFloor == 0 || toFloor == len(floors)) {
+			add("imports %s in a test: nobody builds on the top floor", i)
 		}
 	}
 	return found
@@ -203,8 +209,10 @@ func TestWrongImportsAreNamed(t *testing.T) {
 	} {
 		require.Contains(t, strings.Join(problems(pkg{ImportPath: ours(c.from), Imports: []string{c.to}}), "\n"), c.problem, c)
 	}
-	inTest := pkg{ImportPath: ours("eventstore"), XTestImports: []string{ours("snapshot"), ours("estest"), ours("memory"), testify + "/require"}}
+	inTest := pkg{ImportPath: ours("eventstore"), TestImports: []string{ours("snapshot"), ours("estest"), ours("memory"), testify + "/require"}}
 	require.Equal(t, []string{"eventstore imports " + ours("snapshot") + " in a test: both are on floor 4"}, problems(inTest))
+	beside := pkg{ImportPath: ours("eventstore"), XTestImports: []string{ours("snapshot"), ours("estest"), ours("cmd/headwater"), testify + "/require"}}
+	require.Equal(t, []string{"eventstore imports " + ours("cmd/headwater") + " in a test: nobody builds on the top floor"}, problems(beside))
 	for _, c := range []struct{ from, to string }{
 		{"internal/redisstream", ours("recovery")},
 		{"internal/legacy", ours("internal/rediskey")},
