@@ -45,8 +45,9 @@ var (
 	ErrUnavailable = errors.New("server unavailable")
 	// ErrOutOfMemory is an [ErrUnavailable] whose cause is maxmemory.
 	ErrOutOfMemory = fmt.Errorf("%w: out of memory", ErrUnavailable)
-	// ErrUncertain: the reply was lost, so the write may have happened. The same call
-	// again is safe: it succeeds where the first one did.
+	// ErrUncertain: the reply was lost, so the write may have happened. The same append
+	// or save again is safe: it succeeds where the first one did. A reservation is
+	// looked up instead, with [PrepareKey].GetValue.
 	ErrUncertain = errors.New("outcome unknown")
 )
 

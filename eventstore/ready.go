@@ -2,10 +2,8 @@ package eventstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,7 +49,7 @@ func (s *Store) check(ctx context.Context, t es.AggregateType, patience time.Dur
 		return es.Invalid("the client reads from replicas (ReadOnly, RouteByLatency or RouteRandomly), and decisions must not be made on what they have not got yet")
 	}
 	if !s.durable.Load() {
-		if err := s.checkEviction(ctx, patience); err != nil {
+		if err := redisrun.CheckEviction(ctx, s.rdb, patience, s.logger()); err != nil {
 			return err
 		}
 		s.durable.Store(true)
@@ -83,38 +81,4 @@ func (s *Store) checkLegacy(ctx context.Context, t es.AggregateType, patience ti
 		}
 	}
 	return nil
-}
-
-// checkEviction asks every master for its policy. Keys of the store have no expiry, so
-// only the allkeys policies can take them.
-func (s *Store) checkEviction(ctx context.Context, patience time.Duration) error {
-	ask := func(ctx context.Context, c redis.Cmdable) error {
-		policy, err := redisrun.Do(ctx, patience, func() (string, error) { return evictionPolicy(ctx, c) })
-		switch {
-		case errors.Is(err, es.ErrUnavailable), errors.Is(err, es.ErrUncertain):
-			return err
-		case err != nil, policy == "":
-			s.logger().WarnContext(ctx, "the server does not say which keys it evicts when memory is full; it must be noeviction", "reason", err)
-		case strings.HasPrefix(policy, "allkeys-"):
-			return fmt.Errorf("%w: maxmemory-policy is %s, must be noeviction", es.ErrEviction, policy)
-		}
-		return nil
-	}
-	if c, ok := s.rdb.(*redis.ClusterClient); ok {
-		return c.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return ask(ctx, c) })
-	}
-	return ask(ctx, s.rdb)
-}
-
-func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
-	info, err := c.Info(ctx, "memory").Result()
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(info) {
-		if policy, ok := strings.CutPrefix(line, "maxmemory_policy:"); ok {
-			return strings.TrimSpace(policy), nil
-		}
-	}
-	return "", nil
 }

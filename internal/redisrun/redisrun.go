@@ -35,13 +35,12 @@ func Do[T any](ctx context.Context, patience time.Duration, f func() (T, error))
 			backoff.WithInitialInterval(10*time.Millisecond),
 			backoff.WithMaxInterval(500*time.Millisecond),
 			backoff.WithMaxElapsedTime(patience))
-		reply, err = backoff.RetryWithData(func() (T, error) {
-			reply, err := f()
-			if err != nil && !passing(err) {
-				return reply, backoff.Permanent(err)
+		_ = backoff.Retry(func() error {
+			if reply, err = f(); err != nil && !passing(err) {
+				return backoff.Permanent(err)
 			}
-			return reply, err
-		}, backoff.WithContext(b, ctx))
+			return err
+		}, backoff.WithContext(b, ctx)) // what f said last tells more than a context's end
 	}
 	return reply, Explain(err)
 }
