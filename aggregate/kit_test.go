@@ -109,6 +109,7 @@ type watched struct {
 	es.EventStore
 	loads, loaded, appends, lookups atomic.Int64 // loaded counts commits
 	before                          func(es.Commit) error
+	rivals                          int // commits of others that before made
 }
 
 func (w *watched) Append(ctx context.Context, o es.AppendOptions, commits ...es.Commit) (es.Appended, error) {

@@ -162,10 +162,12 @@ func (r *Repository[S]) defaults() {
 }
 
 // pauses are those between the attempts at one command: short at first, since a
-// conflict is over as soon as it is seen, and spread, so that rivals do not meet again.
+// conflict is over as soon as it is seen; spread, so that rivals do not meet again; and
+// doubled, so that of hundreds nearly each has its turn in the second that ten last.
 func (r *Repository[S]) pauses(ctx context.Context) backoff.BackOff {
 	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(2*time.Millisecond),
+		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(500*time.Millisecond),
 		backoff.WithMaxElapsedTime(0)), uint64(max(r.Attempts-1, 0))), ctx) //nolint:gosec // not negative
 }
