@@ -17,8 +17,9 @@ import (
 // Struct tags are msgpack, else json. A type that only knows how to write itself as
 // JSON is refused where it would lose fields. Texts in bodies must be valid UTF-8, and
 // numbers finite, as in JSON. Integers in an any come back as int64 or uint64, times in
-// the local zone. A raw body may be MessagePack or JSON; each is kept as it is. The
-// extension 'J' is taken.
+// the local zone. An integer that no longer fits its field is cut, as a conversion in Go
+// cuts it, where JSON reports it: never make a field narrower without an upcaster. A raw
+// body may be MessagePack or JSON; each is kept as it is. The extension 'J' is taken.
 type MessagePackCodec struct{ tables tables }
 
 var _ es.Codec = (*MessagePackCodec)(nil)
