@@ -19,7 +19,10 @@
 // keep data whole: keys are matched exactly, invalid UTF-8 and lone surrogates are
 // refused rather than replaced, HTML is not escaped, and a number that lands in an any
 // is a json.Number. Nil slices and maps are null, as in Wow. The last of two equal
-// keys wins. A struct must not embed a type that has JSON methods of its own. Floats are written in Go's form, which every reader reads the same;
+// keys wins. A struct must not embed a type that has JSON methods of its own. A
+// pointer to an [es.Raw] takes a state or value as it is stored.
+//
+// Floats are written in Go's form, which every reader reads the same;
 // [JSONCodec.EncodeValue] writes Java's, since values are compared as bytes.
 //
 // The time 0 of a document is the zero [time.Time], and the other way round.
