@@ -83,6 +83,17 @@ func word(err error) string {
 	if !errors.As(err, &reply) {
 		return ""
 	}
-	w, _, _ := strings.Cut(reply.Error(), " ")
+	w, _, _ := strings.Cut(withoutPlace(reply.Error()), " ")
 	return w
+}
+
+// withoutPlace takes off the place in the script that Redis 6.2 puts before an error
+// that redis.pcall has returned: "@user_script: 20: -OOM command not allowed".
+func withoutPlace(text string) string {
+	if place, ok := strings.CutPrefix(text, "@user_script: "); ok {
+		if _, text, ok := strings.Cut(place, ": -"); ok {
+			return text
+		}
+	}
+	return text
 }
