@@ -2,6 +2,7 @@ package redistest_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,9 +34,8 @@ func TestReplicaTakesOverFromKilledMaster(t *testing.T) {
 	require.NoError(t, r.Set(t.Context(), "k", "v", 0).Err())
 	slot := c.Slot(t, "k")
 	master := c.Owner(t, slot)
-	acknowledged, err := master.Client(t).Wait(t.Context(), 1, 0).Result()
-	require.NoError(t, err)
-	require.EqualValues(t, 1, acknowledged)
+	replica := c.Nodes[3+slices.Index(c.Nodes, master)].Client(t)
+	require.Eventually(t, func() bool { return replica.DBSize(t.Context()).Val() == 1 }, eventually, tick)
 	master.Kill(t)
 	require.Eventually(t, func() bool { return c.Owner(t, slot) != master && r.Get(t.Context(), "k").Val() == "v" }, eventually, tick)
 }
