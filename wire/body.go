@@ -16,7 +16,9 @@ import (
 )
 
 // bodyOptions keep what struct tags mean to encoding/json, but for what the package's
-// comment says.
+// comment says. The library is the mirror of encoding/json/v2, an alias of it from Go
+// 1.27 on. It is here because the others replace invalid UTF-8 and lone surrogates in
+// silence, not for speed: it reads faster than encoding/json and writes slower.
 var bodyOptions = json.JoinOptions(
 	jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true), json.Deterministic(true),
 	json.FormatNilSliceAsNull(true), json.FormatNilMapAsNull(true),
