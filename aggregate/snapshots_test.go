@@ -52,7 +52,7 @@ func requireSaid(t *testing.T, j *journal, want ...string) {
 	for i := range want {
 		require.Contains(t, got[i], "level=WARN")
 		require.Contains(t, got[i], want[i])
-		require.Contains(t, got[i], "aggregate=at.counter_")
+		require.Contains(t, got[i], "at.counter_")
 	}
 }
 
