@@ -68,6 +68,6 @@ func TestAScriptsErrorIsPassedOn(t *testing.T) {
 	read(t, rdb, "k") // it is known now
 	require.NoError(t, rdb.Set(t.Context(), "k", "no hash", 0).Err())
 	_, err := lua.ReadKey.Run(t.Context(), rdb, []string{"k"})
-	require.True(t, redis.HasErrorPrefix(err, "WRONGTYPE"), "the error of the command, by its first word: %v", err)
+	require.ErrorContains(t, err, "WRONGTYPE")
 	require.Equal(t, 1, p.Count("EVAL"))
 }
