@@ -3,7 +3,6 @@ package eventstore_test
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 

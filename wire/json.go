@@ -49,7 +49,7 @@ func (j *JSONCodec) EncodeCommand(c *es.Command) ([]byte, error) {
 // DecodeCommand implements [es.Codec].
 func (j *JSONCodec) DecodeCommand(data []byte) (es.Command, error) {
 	var r reader
-	if err := r.read(data); err != nil {
+	if err := r.read(data, commandOrder, false); err != nil {
 		return es.Command{}, fmt.Errorf("command: %w", err)
 	}
 	c := es.Command{
@@ -82,8 +82,7 @@ func (j *JSONCodec) EncodeCommit(c *es.Commit) ([]byte, error) {
 // DecodeCommit implements [es.Codec]. Where upcasters drop all events, the commit has none.
 func (j *JSONCodec) DecodeCommit(data []byte) (es.Commit, error) {
 	var r reader
-	r.inStream = true
-	if err := r.read(data); err != nil {
+	if err := r.read(data, commitOrder, true); err != nil {
 		return es.Commit{}, fmt.Errorf("commit: %w", err)
 	}
 	c := r.commit(j.tables)
@@ -110,8 +109,7 @@ func (j *JSONCodec) EncodeStateEvent(e *es.StateEvent) ([]byte, error) {
 // what it points to then.
 func (j *JSONCodec) DecodeStateEvent(data []byte, state any) (es.StateEvent, error) {
 	var r reader
-	r.inStream = true
-	if err := r.read(data); err != nil {
+	if err := r.read(data, stateOrder, true); err != nil {
 		return es.StateEvent{}, fmt.Errorf("state event: %w", err)
 	}
 	e := es.StateEvent{

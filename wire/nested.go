@@ -75,8 +75,11 @@ func (r *reader) readEvent() (e rawEvent) {
 		r.fail("event is no object")
 		return e
 	}
-	for key, more := r.key(true); more; key, more = r.key(false) {
-		f, known := r.lookup(key)
+	for next, first := eventOrder, true; ; first = false {
+		f, known, more := r.member(eventOrder, &next, first)
+		if !more {
+			return e
+		}
 		if known && f == fieldBody {
 			e.body = r.whole()
 			continue
@@ -96,7 +99,6 @@ func (r *reader) readEvent() (e rawEvent) {
 			e.bodyType = t
 		}
 	}
-	return e
 }
 
 // tags reads the member tags: absent and null are none.

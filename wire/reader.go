@@ -15,17 +15,16 @@ import (
 type reader struct {
 	scanner
 	texts
-	fields   [fieldCount]token
-	header   es.Header
-	events   []rawEvent
-	inStream bool // body is a list of events
+	fields [fieldCount]token
+	header es.Header
+	events []rawEvent
 }
 
 // rawEvent holds the members of an event within a stream.
 type rawEvent struct{ id, name, revision, bodyType, body token }
 
-// read takes the members of the document apart. what names it in the error.
-func (r *reader) read(data []byte) error {
+// read takes the members of the document apart. With events, its body is a list of them.
+func (r *reader) read(data []byte, o order, events bool) error {
 	if isPacked(data) {
 		return fmt.Errorf("%w: it begins like MessagePack", es.ErrWrongFormat)
 	}
@@ -37,15 +36,18 @@ func (r *reader) read(data []byte) error {
 	if r.peek() != '{' {
 		return es.Corrupt("no JSON object")
 	}
-	for key, more := r.key(true); more; key, more = r.key(false) {
-		f, known := r.lookup(key)
+	for next, first := o, true; ; first = false {
+		f, known, more := r.member(o, &next, first)
 		switch {
+		case !more:
+			r.end()
+			return r.err
 		case !known:
 			r.value()
 		case f == fieldHeader && r.peek() == '{':
 			r.fields[f] = token{kind: object}
 			r.readHeader()
-		case f == fieldBody && r.inStream && r.isComposite():
+		case f == fieldBody && events && r.isComposite():
 			r.fields[f] = token{kind: array}
 			r.readEvents()
 		case f == fieldBody || f == fieldState:
@@ -54,8 +56,30 @@ func (r *reader) read(data []byte) error {
 			r.fields[f] = r.value()
 		}
 	}
-	r.end()
-	return r.err
+}
+
+// member moves to the value of an object's next member, or past its end. next is what
+// is likely to come.
+func (r *reader) member(o order, next *order, first bool) (f field, known, more bool) {
+	lead := byte(',')
+	if first {
+		lead = '{'
+	}
+	if n := *next; len(n) > 0 && r.err == nil {
+		end := r.pos + 1 + len(n[0].lead)
+		if end <= len(r.data) && r.data[r.pos] == lead && string(r.data[r.pos+1:end]) == n[0].lead {
+			r.pos, *next = end, n[1:]
+			return n[0].field, true, true
+		}
+	}
+	key, more := r.key(first)
+	if !more {
+		return 0, false, false
+	}
+	if f, known = r.lookup(key); known {
+		*next = o.after(f)
+	}
+	return f, known, true
 }
 
 func (r *reader) isComposite() bool { c := r.peek(); return c == '{' || c == '[' }

@@ -37,7 +37,7 @@ func (j *JSONCodec) EncodeSnapshot(m *es.Meta, state any) ([]byte, error) {
 // an [es.ErrUnknownType].
 func (j *JSONCodec) DecodeSnapshot(data []byte, state any) (es.Meta, error) {
 	var r reader
-	if err := r.read(data); err != nil {
+	if err := r.read(data, snapshotOrder, false); err != nil {
 		return es.Meta{}, fmt.Errorf("snapshot: %w", err)
 	}
 	m := es.Meta{
