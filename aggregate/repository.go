@@ -49,7 +49,7 @@ type Repository[S any] struct {
 // it is kept. It is also an [es.ErrVersionConflict] or [es.ErrDuplicateAggregate] where
 // a command creates what is there already. Any other ErrVersionConflict means that
 // others were faster at every attempt. After [es.ErrUncertain] the same command may be
-// handled again.
+// handled again, if it has an ID or a RequestID: without, each call is a new request.
 func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, error) {
 	r.once.Do(r.defaults)
 	if cmd.Void {
@@ -128,7 +128,7 @@ func (r *Repository[S]) settle(ctx context.Context, cmd *es.Command, version int
 	case err == nil:
 		return result, nil
 	case is(err, es.ErrDuplicateAggregate, es.ErrVersionConflict) && !again(cmd, err) && !errors.Is(err, es.ErrPanic):
-		err = es.Refuse(err)
+		err = es.Refuse(err) // it exists: the answer to whoever creates it
 	}
 	return result, located(cmd, version, err)
 }
