@@ -1,6 +1,9 @@
 package es
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // CommandSender sends commands to whoever carries them out.
 type CommandSender interface {
@@ -17,12 +20,83 @@ type StatePublisher interface {
 	Publish(ctx context.Context, e StateEvent) error
 }
 
-// Subscription says who reads what.
+// Start is where a group begins that does not exist yet; an existing one keeps its
+// place. Besides the two constants it may be the id of a stream entry, after which the
+// group begins.
+type Start string
+
+// Where a new group begins.
+const (
+	FromBeginning Start = "0"
+	FromNow       Start = "$"
+)
+
+// Subscription says who reads what, and how. The zero value of each knob is its default.
 type Subscription struct {
 	// Group names the readers that share the messages: each is handled by one of them.
 	Group string
 	// Aggregates are the types whose messages are read.
 	Aggregates []AggregateType
+	// Start is where a new group begins. Commands and state snapshots begin at the
+	// beginning by default. An event handler's new group on a stream that has entries
+	// already must say it: its zero value is an [ErrStartRequired] there.
+	Start Start
+	// Workers handle messages side by side; those of one aggregate follow each other.
+	// Defaults to 64.
+	Workers int
+	// Prefetch limits the messages that are held and not done. Defaults to 2 × Workers.
+	Prefetch int
+	// MaxDeliveries limits how often a failing message is tried. Defaults to 5.
+	MaxDeliveries int
+	// Backoff is the pause after the first failure; it doubles up to MaxBackoff, with
+	// jitter. Defaults to 500 ms and 30 s.
+	Backoff, MaxBackoff time.Duration
+	// Lease is how long a consumer that fell silent keeps its messages; it is renewed
+	// three times as often. Defaults to 15 s.
+	Lease time.Duration
+	// Sweep is the pause between looks for messages of dead consumers. Defaults to 5 s.
+	Sweep time.Duration
+	// Grace is what handlers get to finish when the subscription ends. Defaults to 10 s.
+	Grace time.Duration
+	// NoRecovery leaves the messages of dead consumers to others.
+	NoRecovery bool
+	// NoDeadLetters leaves messages that cannot be handled pending, and reports them.
+	NoDeadLetters bool
+	// Broadcast gives this subscription a group of its own, from now on, which ends with
+	// it: every subscriber gets every message.
+	Broadcast bool
+	// SharedWithWow says that Kotlin nodes read the same group: this consumer then also
+	// holds Wow's lease, and passes over what their LocalFirst bus has handled itself.
+	SharedWithWow bool
+}
+
+// Delivery is what is known of the message that a handler is called for.
+type Delivery struct {
+	Topic string
+	// ID is the entry's id in the stream; its first part is when it was written.
+	ID    string
+	Group string
+	// Attempt counts the calls for this message in this group, this one included.
+	Attempt int
+	// Sent is when the message was written, by the server's clock.
+	Sent time.Time
+	// Recovered says that another consumer had it before.
+	Recovered bool
+	// Replayed says that it was a dead letter before.
+	Replayed bool
+}
+
+type deliveryKey struct{}
+
+// WithDelivery is the context of a handler that is called for d.
+func WithDelivery(ctx context.Context, d Delivery) context.Context {
+	return context.WithValue(ctx, deliveryKey{}, d)
+}
+
+// DeliveryOf is the delivery that a handler was called for.
+func DeliveryOf(ctx context.Context) (Delivery, bool) {
+	d, ok := ctx.Value(deliveryKey{}).(Delivery)
+	return d, ok
 }
 
 // CommandSubscriber hands commands to a handler until ctx is done, then returns nil.

@@ -34,6 +34,9 @@ var (
 	ErrWrongFormat = errors.New("written by another codec")
 	// ErrLegacyLayout: the database holds keys of an older layout; run "headwater migrate audit".
 	ErrLegacyLayout = errors.New("legacy layout")
+	// ErrStartRequired: a new group on a stream with entries must say whether it begins
+	// at [FromBeginning] or at [FromNow].
+	ErrStartRequired = errors.New("subscription must say where to start")
 	// ErrEviction: the server is set to evict keys that must not be lost.
 	ErrEviction = errors.New("server may evict events")
 )
