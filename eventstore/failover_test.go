@@ -132,7 +132,7 @@ func TestFAIL09_FAIL11_RestartsLoseNothingThatWasAcknowledged(t *testing.T) {
 	server := redistest.Standalone(t, "appendonly yes", "appendfsync always")
 	rdb := server.Client(t)
 	w := during(t, rdb, func(*writer) {
-		for range 3 {
+		for range 10 {
 			awaitProgress(t, rdb)
 			server.Kill(t)
 			server.Start(t)

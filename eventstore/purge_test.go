@@ -1,0 +1,121 @@
+package eventstore_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/eventstore"
+	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/internal/redistest"
+)
+
+func TestSTO11_AHugeSetOfRequestsIsGivenBackInTheBackground(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Standalone(t).Client(t)
+	typ := newType()
+	s := open(rdb, typ)
+	id := typ.ID("a-1")
+	add(t, s, commitOf(id, 1))
+	many := make([]any, 20_000)
+	for i := range many {
+		many[i] = fmt.Sprintf("%036d", i)
+	}
+	require.NoError(t, rdb.SAdd(t.Context(), rediskey.EventKeys(id).Requests, many...).Err())
+	require.NoError(t, rdb.ConfigResetStat(t.Context()).Err())
+	require.NoError(t, s.Purge(t.Context(), id, 1, eventstore.PurgeOptions{}))
+	require.Empty(t, traces(t, rdb, id))
+	stats := rdb.Info(t.Context(), "commandstats").Val()
+	require.Contains(t, stats, "cmdstat_unlink:")
+	require.NotContains(t, stats, "cmdstat_del:")
+}
+
+func TestSTO12_APurgedAggregateLeavesNothingToItsNextLife(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		typ := newType()
+		s := open(rdb, typ)
+		id, neighbour := typ.ID("Aa"), typ.ID("BB") // of one bucket
+		first, theirs := commitsOf(id, 1, 10), commitOf(neighbour, 1)
+		for _, c := range append(first, theirs) {
+			_, err := s.Append(t.Context(), es.AppendOptions{Note: true}, c)
+			require.NoError(t, err)
+			require.NoError(t, rdb.Set(t.Context(), rediskey.Snapshot(c.Aggregate), "a snapshot", 0).Err())
+		}
+		require.ErrorIs(t, s.Purge(t.Context(), id, 9, eventstore.PurgeOptions{}), es.ErrVersionConflict)
+		require.ErrorIs(t, s.Purge(t.Context(), typ.ID("nobody"), 1, eventstore.PurgeOptions{}), es.ErrNotFound)
+		requireStored(t, s, id, first...)
+
+		require.NoError(t, s.Purge(t.Context(), id, 10, eventstore.PurgeOptions{}))
+		require.Nil(t, content(t, rdb, rediskey.EventKeys(id).Stream))
+		require.Nil(t, content(t, rdb, rediskey.EventKeys(id).Requests))
+		require.Nil(t, content(t, rdb, rediskey.Snapshot(id)))
+		require.Equal(t, []es.Note{{Aggregate: neighbour, Version: 1}}, collect(t, s.Unpublished(t.Context(), typ)))
+		require.Equal(t, []string{"BB"}, scan(t, s, typ))
+		require.NotNil(t, content(t, rdb, rediskey.Snapshot(neighbour)))
+		requireStored(t, s, neighbour, theirs)
+
+		second := commitsOf(id, 1, 3)
+		for i := range second {
+			second[i].RequestID = first[i].RequestID // free again, as Purge says
+		}
+		for _, store := range []*eventstore.Store{s, open(rdb, typ)} { // the one that knew the first life, and a fresh one
+			_, err := store.Append(t.Context(), es.AppendOptions{}, second...)
+			require.NoError(t, err)
+			requireStored(t, store, id, second...)
+		}
+	})
+}
+
+func TestSTO12_ATombstoneKeepsTheId(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		typ := newType()
+		s := open(rdb, typ)
+		id := typ.ID("a-1")
+		add(t, s, commitsOf(id, 1, 2)...)
+		require.NoError(t, s.Purge(t.Context(), id, 2, eventstore.PurgeOptions{Tombstone: true}))
+		k := rediskey.EventKeys(id)
+		require.Equal(t, map[string]any{
+			"ids":    []scored{{0, k.Member}},
+			"purged": map[string]string{k.Member: "2"},
+		}, traces(t, rdb, id))
+		for version := 1; version <= 3; version++ {
+			require.Error(t, appendOne(t, s, commitOf(id, version)))
+		}
+		require.ErrorIs(t, appendOne(t, s, commitOf(id, 1)), es.ErrDuplicateAggregate)
+		require.ErrorIs(t, appendOne(t, s, commitOf(id.InTenant("t-2"), 1)), es.ErrDuplicateAggregate)
+		require.ErrorIs(t, s.Purge(t.Context(), id, 2, eventstore.PurgeOptions{}), es.ErrNotFound)
+		require.Empty(t, collect(t, s.Load(t.Context(), id, es.Versions{})))
+	})
+}
+
+func TestKEY05_NothingDoneInOneTenantTouchesAnother(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	typ := newType()
+	s := open(rdb, typ)
+	mine, theirs := typ.ID("1").InTenant("t1"), typ.ID("1").InTenant("t2")
+	commits := commitsOf(mine, 1, 2)
+	_, err := s.Append(t.Context(), es.AppendOptions{Note: true}, commits...)
+	require.NoError(t, err)
+	require.NoError(t, rdb.Set(t.Context(), rediskey.Snapshot(mine), "a snapshot", 0).Err())
+	before := traces(t, rdb, mine)
+	for _, tombstone := range []bool{false, true} {
+		require.ErrorIs(t, s.Purge(t.Context(), theirs, 2, eventstore.PurgeOptions{Tombstone: tombstone}), es.ErrNotFound)
+	}
+	next, err := s.Published(t.Context(), theirs, 1, 2)
+	require.NoError(t, err)
+	require.Zero(t, next)
+	known, err := s.HasRequest(t.Context(), theirs, commits[0].RequestID)
+	require.NoError(t, err)
+	require.False(t, known)
+	require.Equal(t, before, traces(t, rdb, mine))
+	require.NotNil(t, content(t, rdb, rediskey.Snapshot(mine)))
+
+	require.NoError(t, s.Purge(t.Context(), mine, 2, eventstore.PurgeOptions{}))
+	require.NoError(t, appendOne(t, s, commitOf(theirs, 1)), "the id is free, for whoever comes")
+}
