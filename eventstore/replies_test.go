@@ -40,7 +40,7 @@ func TestSCR07_ScriptsReturnTextsAndSmallIntegersOnly(t *testing.T) {
 		rdb := redis.NewClient(o)
 		t.Cleanup(func() { _ = rdb.Close() })
 		k := rediskey.EventKeys(newType().ID("a-1"))
-		append := func(version int, request, bytes string) any {
+		commit := func(version int, request, bytes string) any {
 			keys := []string{k.Stream, k.Requests, k.Outbox, k.IDs, k.Purged}
 			if version > 1 {
 				keys = keys[:3]
@@ -57,8 +57,8 @@ func TestSCR07_ScriptsReturnTextsAndSmallIntegersOnly(t *testing.T) {
 		require.Equal(t, []any{
 			"version", int64(0), "ok", "same-ok", "version", "request", "noted", "same", int64(2), int64(2), int64(0), "version", "ok", "none", "purged",
 		}, []any{
-			append(2, "r0", "0"), move(1, 1), append(1, "r1", "1"), append(1, "r1", "1"), append(1, "r9", "9"), append(2, "r1", "9"), append(2, "r2", "2"),
-			append(2, "r2", "2"), move(1, 1), move(1, 1), move(2, 2), purge(1), purge(2), purge(2), append(1, "r1", "1"),
+			commit(2, "r0", "0"), move(1, 1), commit(1, "r1", "1"), commit(1, "r1", "1"), commit(1, "r9", "9"), commit(2, "r1", "9"), commit(2, "r2", "2"),
+			commit(2, "r2", "2"), move(1, 1), move(1, 1), move(2, 2), purge(1), purge(2), purge(2), commit(1, "r1", "1"),
 		}, "protocol %d", protocol)
 	}
 }
