@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/headwater-go/headwater/es"
 )
@@ -78,6 +79,7 @@ func (t *target) standalone() (*redis.Options, error) {
 	}
 	o.Username, o.Password, o.DB = t.username, t.password, t.db
 	o.TLSConfig, o.ContextTimeoutEnabled = t.tlsConfig(), true
+	o.MaintNotificationsConfig = noNotices()
 	return o, nil
 }
 
@@ -93,6 +95,7 @@ func (t *target) openCluster() (redis.UniversalClient, error) {
 	o.Username, o.Password = t.username, t.password
 	o.TLSConfig, o.ContextTimeoutEnabled = t.tlsConfig(), true
 	o.ClusterStateReloadInterval = routingRefresh
+	o.MaintNotificationsConfig = noNotices()
 	return redis.NewClusterClient(o), nil
 }
 
@@ -106,6 +109,12 @@ func (t *target) openSentinel() (redis.UniversalClient, error) {
 	o.SentinelUsername, o.SentinelPassword = t.sentinelUsername, t.sentinelPassword
 	o.TLSConfig, o.ContextTimeoutEnabled = t.tlsConfig(), true
 	return redis.NewFailoverClient(o), nil
+}
+
+// noNotices turns off what only managed servers send. Left on, go-redis looks the host
+// up while it makes a client, and asks on each connection.
+func noNotices() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
 // tlsConfig names no server: each connection then verifies the host that it dials, and
