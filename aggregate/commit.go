@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/headwater-go/headwater/es"
@@ -81,13 +80,4 @@ func (r *Repository[S]) save(ctx context.Context, now *live[S]) {
 		return
 	}
 	r.warned.forget(now.Aggregate)
-}
-
-// newIDs makes ids under a machine id drawn at random.
-func newIDs() func() string {
-	ids, err := es.NewIDGenerator(rand.IntN(1 << 20)) //nolint:gosec // not a secret
-	if err != nil {
-		panic(err) // the range is the generator's own
-	}
-	return ids.New
 }

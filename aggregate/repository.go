@@ -151,7 +151,7 @@ func (r *Repository[S]) defaults() {
 		r.Strategy = func(saved, current es.Meta) bool { return current.Version-saved.Version >= 50 }
 	}
 	if r.NewID == nil {
-		r.NewID = newIDs()
+		r.NewID = es.NewRandomIDs()
 	}
 	if r.Attempts == 0 {
 		r.Attempts = 10

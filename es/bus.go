@@ -2,6 +2,8 @@ package es
 
 import (
 	"context"
+	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -97,6 +99,49 @@ func WithDelivery(ctx context.Context, d Delivery) context.Context {
 func DeliveryOf(ctx context.Context) (Delivery, bool) {
 	d, ok := ctx.Value(deliveryKey{}).(Delivery)
 	return d, ok
+}
+
+// MessageHandler handles a message of any kind: a [Command], a [Commit] or a [StateEvent].
+type MessageHandler func(ctx context.Context, message any) error
+
+// Middleware wraps a handler; the first of several is the outermost.
+type Middleware func(next MessageHandler) MessageHandler
+
+// Chain is h within the middleware given.
+func Chain(h MessageHandler, ms ...Middleware) MessageHandler {
+	for _, m := range slices.Backward(ms) {
+		h = m(h)
+	}
+	return h
+}
+
+// Timeout ends a handler's context after d.
+func Timeout(d time.Duration) Middleware {
+	return func(next MessageHandler) MessageHandler {
+		return func(ctx context.Context, message any) error {
+			ctx, cancel := context.WithTimeout(ctx, d)
+			defer cancel()
+			return next(ctx, message)
+		}
+	}
+}
+
+// Logging logs each failure of a handler as a warning, and each success at debug level.
+// Payloads are never logged.
+func Logging(log *slog.Logger) Middleware {
+	return func(next MessageHandler) MessageHandler {
+		return func(ctx context.Context, message any) error {
+			start := time.Now()
+			err := next(ctx, message)
+			d, _ := DeliveryOf(ctx)
+			level := slog.LevelDebug
+			if err != nil {
+				level = slog.LevelWarn
+			}
+			log.Log(ctx, level, "message handled", "topic", d.Topic, "group", d.Group, "id", d.ID, "attempt", d.Attempt, "took", time.Since(start), "error", err)
+			return err
+		}
+	}
 }
 
 // CommandSubscriber hands commands to a handler until ctx is done, then returns nil.

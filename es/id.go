@@ -1,6 +1,7 @@
 package es
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -79,6 +80,17 @@ func NewIDGenerator(machine int) (*IDGenerator, error) {
 	writeRadix62(g.text[:8], g.last)
 	writeRadix62(g.text[8:12], int64(machine))
 	return g, nil
+}
+
+// NewRandomIDs makes ids under a machine id drawn at random: two processes share one
+// in a million times, and then only ids of the same millisecond can meet. Give each
+// process a machine id of its own where ids are made at a high rate in many.
+func NewRandomIDs() func() string {
+	g, err := NewIDGenerator(rand.IntN(MaxMachine + 1)) //nolint:gosec // not a secret
+	if err != nil {
+		panic(err) // the range is the generator's own
+	}
+	return g.New
 }
 
 // New is the next id.
