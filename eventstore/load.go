@@ -85,15 +85,17 @@ func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yiel
 // follows says whether version next is stored. Where it is not, and a later one is, a
 // range that was cut short did not end with the stream, but before a gap.
 func (s *Store) follows(ctx context.Context, id es.AggregateID, next int) (bool, error) {
-	page, err := s.page(ctx, rediskey.EventKeys(id).Stream, strconv.Itoa(next), "+inf", 1)
-	if err != nil || len(page) == 0 {
+	beyond, err := do(ctx, s, func() ([]redis.Z, error) {
+		by := &redis.ZRangeBy{Min: strconv.Itoa(next), Max: "+inf", Count: 1}
+		return s.rdb.ZRangeByScoreWithScores(ctx, rediskey.EventKeys(id).Stream, by).Result()
+	})
+	if err != nil || len(beyond) == 0 {
 		return false, err
 	}
-	c, err := s.decode(id, page[0])
-	if err == nil && c.Version != next {
-		err = es.Corrupt("version %d stands where version %d is due", c.Version, next)
+	if beyond[0].Score != float64(next) { // a document may name any version
+		return false, es.Corrupt("version %v stands where version %d is due", beyond[0].Score, next)
 	}
-	return err == nil, err
+	return true, nil
 }
 
 func (s *Store) page(ctx context.Context, key, from, to string, count int) ([]string, error) {

@@ -1,6 +1,7 @@
 package eventstore_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/headwater-go/headwater/eventstore"
 	"github.com/headwater-go/headwater/internal/rediskey"
 	"github.com/headwater-go/headwater/internal/redistest"
+	"github.com/headwater-go/headwater/lua"
 )
 
 func TestSTO11_AHugeSetOfRequestsIsGivenBackInTheBackground(t *testing.T) {
@@ -46,6 +48,7 @@ func TestSTO12_APurgedAggregateLeavesNothingToItsNextLife(t *testing.T) {
 			require.NoError(t, rdb.Set(t.Context(), rediskey.Snapshot(c.Aggregate), "a snapshot", 0).Err())
 		}
 		require.ErrorIs(t, s.Purge(t.Context(), id, 9, eventstore.PurgeOptions{}), es.ErrVersionConflict)
+		require.Nil(t, content(t, rdb, rediskey.Snapshot(id)), "a refused purge costs the snapshot, as Purge says")
 		require.ErrorIs(t, s.Purge(t.Context(), typ.ID("nobody"), 1, eventstore.PurgeOptions{}), es.ErrNotFound)
 		requireStored(t, s, id, first...)
 
@@ -91,6 +94,41 @@ func TestSTO12_ATombstoneKeepsTheId(t *testing.T) {
 		require.ErrorIs(t, s.Purge(t.Context(), id, 2, eventstore.PurgeOptions{}), es.ErrNotFound)
 		require.Empty(t, collect(t, s.Load(t.Context(), id, es.Versions{})))
 	})
+}
+
+// saver saves a snapshot just before the script of a purge.
+type saver struct {
+	rdb redis.Cmdable
+	key string
+}
+
+func (saver) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s saver) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); cmd.Name() == "evalsha" && args[1] == lua.PurgeAggregate.Hash() {
+			if err := s.rdb.Set(ctx, s.key, "late", 0).Err(); err != nil {
+				return err
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (saver) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestSTO12_ASnapshotThatIsSavedMeanwhileGoesToo(t *testing.T) {
+	t.Parallel()
+	plain, rdb := redistest.Shared(t).Client(t), redistest.Shared(t).Client(t)
+	typ := newType()
+	s := open(rdb, typ)
+	id := typ.ID("a-1")
+	add(t, s, commitOf(id, 1))
+	rdb.AddHook(saver{plain, rediskey.Snapshot(id)})
+	require.NoError(t, s.Purge(t.Context(), id, 1, eventstore.PurgeOptions{}))
+	require.Nil(t, content(t, plain, rediskey.Snapshot(id)))
 }
 
 func TestKEY05_NothingDoneInOneTenantTouchesAnother(t *testing.T) {
