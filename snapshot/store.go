@@ -109,9 +109,6 @@ func (s *Store[S]) get(ctx context.Context, id es.AggregateID) ([]byte, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, es.ErrNotFound
 	}
-	if err == nil && raw == nil {
-		raw = []byte{} // an empty value has bytes, too: none
-	}
 	return raw, wrongType(err)
 }
 
