@@ -13,6 +13,7 @@ type Decider[S any] struct {
 	// or with an error, which refuses the command. It changes nothing.
 	Decide func(s S, cmd es.Command) (es.Events, error)
 	// Evolve is the state after an event. It cannot fail, and ignores events that it
-	// does not know. Among them are [es.AggregateDeleted] and its like.
+	// does not know. Among them are [es.AggregateDeleted] and its like. The event is
+	// about to be stored: a map or slice of it that the state goes on changing is copied.
 	Evolve func(s S, e es.Event) S
 }
