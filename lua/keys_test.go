@@ -80,7 +80,7 @@ func TestCLU02_ScriptsWithKeysInDifferentSlotsAreRefused(t *testing.T) {
 var (
 	call       = regexp.MustCompile(`\b(?:redis\.)?p?call\(\s*'([A-Z]+)'\s*((?:,[^,()]*)*)`)
 	assignment = regexp.MustCompile(`(\w+(?:\s*,\s*\w+)*)\s*=([^=\n].*)`)
-	keyList    = regexp.MustCompile(`^KEYS\[[^\]]+\](?:\s*,\s*KEYS\[[^\]]+\])*$`)
+	firstKey   = regexp.MustCompile(`^\s*KEYS\[[^\]]+\]\s*(?:end|;|$)`)
 	isKey      = regexp.MustCompile(`^KEYS\[[^\]]+\]$`)
 	keyless    = []string{"TIME"}
 	// nested commands have their key after a word of their own.
@@ -91,11 +91,12 @@ var (
 func keyNames(text string) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range assignment.FindAllStringSubmatch(text, -1) {
-		keys := keyList.MatchString(strings.TrimSpace(m[2]))
-		for name := range strings.SplitSeq(m[1], ",") {
+		values := strings.Split(m[2], ",") // an index holds no comma; what else does is no key
+		for i, name := range strings.Split(m[1], ",") {
 			name = strings.TrimSpace(name)
+			key := i < len(values) && firstKey.MatchString(values[i])
 			before, known := names[name]
-			names[name] = keys && (before || !known)
+			names[name] = key && (before || !known)
 		}
 	}
 	return names
@@ -154,6 +155,7 @@ func TestTheCheckOfKeysFindsForeignOnes(t *testing.T) {
 		"redis.call('GET', ARGV[1])",
 		"local k = 'x' .. ARGV[1]\nredis.call('GET', k)",
 		"local k = KEYS[1]\nk = k .. 'x'\nredis.call('GET', k)",
+		"local k, g = ARGV[1], KEYS[1]\nredis.call('GET', k)",
 		"local k = KEYS[1]\nif x then k = ARGV[1] end\nredis.call('GET', k)",
 		"redis.call('UNLINK', KEYS[1], ARGV[1])",
 		"redis.call('XINFO', 'CONSUMERS', ARGV[1], 'g')",
@@ -165,6 +167,7 @@ func TestTheCheckOfKeysFindsForeignOnes(t *testing.T) {
 	for _, good := range []string{
 		"redis.call('GET', KEYS[1])",
 		"local a, b = KEYS[1], KEYS[2]\nredis.call('SMOVE', a, b)",
+		"local a, g = KEYS[1], ARGV[2]\nredis.call('XACK', a, g)",
 		"local a\nif x then\n  a = KEYS[3]\nend\nredis.call('GET', a)",
 		"redis.call('XINFO', 'CONSUMERS', KEYS[1], 'g')",
 		"redis.call('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', 1, 'STREAMS', KEYS[2], '>')",
