@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -49,36 +51,83 @@ func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yiel
 		end = strconv.Itoa(r.To)
 	}
 	key := rediskey.EventKeys(id).Stream
-	for size := firstPage; ; {
-		page, err := s.page(ctx, key, strconv.Itoa(next), end, size)
-		if err != nil {
-			return next, err
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for got := s.fetch(ctx, id, key, next, end, firstPage); ; {
+		if got.err != nil {
+			return next, got.err
 		}
-		bytes := 0
-		for _, member := range page {
-			c, err := s.decode(id, member)
-			if err != nil {
-				return next, err
+		full := len(got.commits) == got.size
+		var coming chan page
+		if full { // the next page comes while this one is handled
+			coming = make(chan page, 1)
+			go func(from, size int) { coming <- s.fetch(ctx, id, key, from, end, size) }(next+got.size, got.following())
+		}
+		for i := range got.commits {
+			c := &got.commits[i]
+			if c.err != nil {
+				return next, c.err
 			}
 			if c.Version != next {
 				return next, es.Corrupt("version %d stands where version %d is due", c.Version, next)
 			}
-			if !yield(c, nil) {
+			if !yield(c.Commit, nil) {
 				return next, nil
 			}
 			next++
-			bytes += len(member)
 		}
-		if len(page) < size {
-			if next > r.To {
-				return next, nil
-			}
-			if more, err := s.follows(ctx, id, next); err != nil || !more {
-				return next, err
-			}
-			continue // it was appended meanwhile
+		if full {
+			got = <-coming
+			continue
 		}
-		size = min(max(pageBytes*len(page)/bytes, 1), maxPage)
+		if next > r.To {
+			return next, nil
+		}
+		if more, err := s.follows(ctx, id, next); err != nil || !more {
+			return next, err
+		}
+		got = s.fetch(ctx, id, key, next, end, firstPage) // it was appended meanwhile
+	}
+}
+
+// page is what was read of a stream: size commits, or fewer at its end.
+type page struct {
+	commits []decoded
+	size    int
+	bytes   int
+	err     error
+}
+
+type decoded struct {
+	es.Commit
+	err error
+}
+
+// following is the size of the page after a full one.
+func (p page) following() int { return min(max(pageBytes*p.size/p.bytes, 1), maxPage) }
+
+func (s *Store) fetch(ctx context.Context, id es.AggregateID, key string, from int, to string, size int) page {
+	members, err := do(ctx, s, func() ([]string, error) {
+		return s.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: strconv.Itoa(from), Max: to, Count: int64(size)}).Result()
+	})
+	p := page{commits: make([]decoded, len(members)), size: size, err: err}
+	for _, m := range members {
+		p.bytes += len(m)
+	}
+	// A long page is decoded by all processors at once.
+	share := max(len(members)/runtime.GOMAXPROCS(0)+1, 64)
+	var decoders sync.WaitGroup
+	for start := share; start < len(members); start += share {
+		decoders.Go(func() { s.decodeSome(id, members[start:], p.commits[start:], share) })
+	}
+	s.decodeSome(id, members, p.commits, share)
+	decoders.Wait()
+	return p
+}
+
+func (s *Store) decodeSome(id es.AggregateID, members []string, commits []decoded, n int) {
+	for i := range min(n, len(members)) {
+		commits[i].Commit, commits[i].err = s.decode(id, members[i])
 	}
 }
 
@@ -96,12 +145,6 @@ func (s *Store) follows(ctx context.Context, id es.AggregateID, next int) (bool,
 		return false, es.Corrupt("version %v stands where version %d is due", beyond[0].Score, next)
 	}
 	return true, nil
-}
-
-func (s *Store) page(ctx context.Context, key, from, to string, count int) ([]string, error) {
-	return do(ctx, s, func() ([]string, error) {
-		return s.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: from, Max: to, Count: int64(count)}).Result()
-	})
 }
 
 // decode reads a member, which must be of the aggregate under whose key it stands.

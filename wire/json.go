@@ -48,7 +48,8 @@ func (j *JSONCodec) EncodeCommand(c *es.Command) ([]byte, error) {
 
 // DecodeCommand implements [es.Codec].
 func (j *JSONCodec) DecodeCommand(data []byte) (es.Command, error) {
-	var r reader
+	r := newReader()
+	defer r.release()
 	if err := r.read(data, commandOrder, false); err != nil {
 		return es.Command{}, fmt.Errorf("command: %w", err)
 	}
@@ -81,7 +82,8 @@ func (j *JSONCodec) EncodeCommit(c *es.Commit) ([]byte, error) {
 
 // DecodeCommit implements [es.Codec]. Where upcasters drop all events, the commit has none.
 func (j *JSONCodec) DecodeCommit(data []byte) (es.Commit, error) {
-	var r reader
+	r := newReader()
+	defer r.release()
 	if err := r.read(data, commitOrder, true); err != nil {
 		return es.Commit{}, fmt.Errorf("commit: %w", err)
 	}
@@ -108,7 +110,8 @@ func (j *JSONCodec) EncodeStateEvent(e *es.StateEvent) ([]byte, error) {
 // DecodeStateEvent implements [es.Codec]. With a pointer given, the result's State is
 // what it points to then.
 func (j *JSONCodec) DecodeStateEvent(data []byte, state any) (es.StateEvent, error) {
-	var r reader
+	r := newReader()
+	defer r.release()
 	if err := r.read(data, stateOrder, true); err != nil {
 		return es.StateEvent{}, fmt.Errorf("state event: %w", err)
 	}

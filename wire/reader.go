@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -20,6 +21,19 @@ type reader struct {
 	events []rawEvent
 }
 
+// readers keep what they need for a while, so that a document costs little more than
+// what is read from it.
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+func newReader() *reader { return readers.Get().(*reader) } //nolint:forcetypeassert // the pool holds no other
+
+// release gives r back; nothing that it returned is touched.
+func (r *reader) release() {
+	clear(r.events)
+	*r = reader{events: r.events[:0]}
+	readers.Put(r)
+}
+
 // rawEvent holds the members of an event within a stream.
 type rawEvent struct{ id, name, revision, bodyType, body token }
 
@@ -29,8 +43,8 @@ func (r *reader) read(data []byte, o order, events bool) error {
 		return fmt.Errorf("%w: it begins like MessagePack", es.ErrWrongFormat)
 	}
 	r.data = data
-	r.buf.Grow(min(len(data)/2, 512)) // a wrong guess costs one more buffer
-	if !utf8.Valid(data) {
+	r.buf.Grow(min(len(data)/3, 512)) // a wrong guess costs one more buffer
+	if r.simple = isSimple(data); !r.simple && !utf8.Valid(data) {
 		return es.Corrupt("invalid UTF-8")
 	}
 	if r.peek() != '{' {

@@ -36,7 +36,8 @@ func (j *JSONCodec) EncodeSnapshot(m *es.Meta, state any) ([]byte, error) {
 // DecodeSnapshot implements [es.Codec]. A snapshot of an aggregate without a table is
 // an [es.ErrUnknownType].
 func (j *JSONCodec) DecodeSnapshot(data []byte, state any) (es.Meta, error) {
-	var r reader
+	r := newReader()
+	defer r.release()
 	if err := r.read(data, snapshotOrder, false); err != nil {
 		return es.Meta{}, fmt.Errorf("snapshot: %w", err)
 	}

@@ -1,5 +1,7 @@
 package wire
 
+import "bytes"
+
 // plain are the bytes that stand for themselves in a text.
 var plain = func() (t [256]bool) {
 	for c := range t {
@@ -10,6 +12,13 @@ var plain = func() (t [256]bool) {
 
 func (s *scanner) text() token {
 	s.pos++
+	if s.simple {
+		if n := bytes.IndexByte(s.data[s.pos:], '"'); n >= 0 {
+			t := token{kind: text, raw: s.data[s.pos : s.pos+n]}
+			s.pos += n + 1
+			return t
+		}
+	}
 	t := token{kind: text}
 	for start, i := s.pos, s.pos; ; i++ {
 		for i < len(s.data) && plain[s.data[i]] {
