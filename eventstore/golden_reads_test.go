@@ -2,6 +2,7 @@ package eventstore_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -49,6 +50,18 @@ func load(id string, r es.Versions) func(t *testing.T, s *eventstore.Store) any 
 		}
 		return versions
 	}
+}
+
+func nameOf(err error) string {
+	for _, kind := range []error{es.ErrVersionConflict, es.ErrDuplicateRequest, es.ErrDuplicateAggregate, es.ErrCorrupt, es.ErrInvalid, es.ErrNotFound} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return appended
 }
 
 // found is a single commit as the vectors show it.

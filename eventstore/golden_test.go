@@ -2,7 +2,6 @@ package eventstore_test
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -120,18 +119,6 @@ func ourAnswer(t *testing.T, s *eventstore.Store, codec es.Codec, document strin
 		return same
 	}
 	return nameOf(err)
-}
-
-func nameOf(err error) string {
-	for _, kind := range []error{es.ErrVersionConflict, es.ErrDuplicateRequest, es.ErrDuplicateAggregate, es.ErrCorrupt, es.ErrInvalid, es.ErrNotFound} {
-		if errors.Is(err, kind) {
-			return kind.Error()
-		}
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return appended
 }
 
 // setUp does what the driver did between two calls, to the aggregate order-1.
