@@ -53,7 +53,7 @@ type Letter struct {
 	Reason   Reason
 	// Error is the last error's text, valid UTF-8 of at most [MaxErrorBytes].
 	Error string
-	// Attempts counts the calls of the handler, in all its lives.
+	// Attempts counts the calls of the handler since it was published or last replayed.
 	Attempts int
 	// First and Last are when it failed first and last, by the server's clock.
 	First, Last time.Time
@@ -69,10 +69,10 @@ type Letter struct {
 	Fields Fields
 }
 
-// The fields of a letter in the stream of dead letters. An entry of a retry stream has
-// the last four kinds alone. A message's own fields stand behind all others, each with a
-// prefix, so that none is mistaken; more than maxPlain of them are packed into one
-// field, as <length>:<bytes> of each name and value.
+// The fields of a letter in the stream of dead letters; lua/bury_entry.lua writes them.
+// A message's own fields stand behind all others, each with a prefix, so that none is
+// mistaken; more than maxPlain of them are packed into one field, as <length>:<bytes> of
+// each name and value. An entry of a retry stream has replays, origin and its own fields.
 const (
 	fieldStream    = "stream"
 	fieldEntry     = "entry"

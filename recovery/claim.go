@@ -1,0 +1,204 @@
+package recovery
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/lua"
+)
+
+// Entry is a pending entry that this consumer has taken over, or found again. Call
+// [Group.Raise] just before handling it.
+type Entry struct {
+	ID string
+	// Fields are the message's own, also where it comes from a retry stream.
+	Fields Fields
+	// Deliveries is the server's count, which taking it over has not raised.
+	Deliveries int
+	// Failures counts what [Group.Fail] counted, in all consumers, and First is when it
+	// failed first; zero where it never did.
+	Failures int
+	First    time.Time
+	// Owner is who had it before: this consumer itself where it was found again.
+	Owner string
+	// Replays and Origin are those of a [Letter]; set for a retry stream's entries.
+	Replays int
+	Origin  string
+}
+
+// claim claims entries of one consumer and hands them to take. It says whether claiming
+// from that consumer may go on.
+func (s *sweep) claim(ctx context.Context, from owner, ids []string) (taken []Entry, goOn bool, err error) {
+	idle := ""
+	if from.state == isAbsent {
+		idle = strconv.FormatInt(s.minIdleForeign().Milliseconds(), 10)
+	}
+	keys := []string{s.stream, rediskey.Leases(s.Topic, s.Name), rediskey.Failed(s.Topic, s.Name)}
+	args := []any{s.Name, s.Consumer, from.name, idle, s.failurePrefix(s.stream)}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	reply, err := s.Group.run(ctx, lua.ClaimEntries, keys, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	if reply == "late" || reply == "alive" {
+		s.swept.Waits = s.swept.Waits || reply == "late"
+		return nil, false, nil
+	}
+	entries, gone, err := readClaimed(reply, from.name)
+	if err != nil {
+		return nil, false, err
+	}
+	s.swept.Gone = append(s.swept.Gone, gone...)
+	if len(entries) == 0 {
+		return nil, true, nil
+	}
+	taken, err = s.fetch(ctx, entries)
+	if err != nil {
+		if from.name != s.Consumer { // they are its own now, and known not to be held
+			for _, e := range entries {
+				s.suspects = append(s.suspects, e.ID)
+			}
+		}
+		return nil, false, err
+	}
+	s.left -= len(taken)
+	if len(taken) > 0 {
+		s.take(taken)
+	}
+	return taken, true, nil
+}
+
+func readClaimed(reply any, owner string) (entries []Entry, gone []string, err error) {
+	lists := readValues(reply)
+	if len(lists) != 2 {
+		return nil, nil, unexpected(reply)
+	}
+	claimed := readValues(lists[0])
+	for i := 0; i < len(claimed); i += 2 {
+		entries = append(entries, Entry{ID: claimed.text(i), Deliveries: int(claimed.number(i + 1)), Owner: owner})
+	}
+	gone, err = textsOf(lists[1])
+	return entries, gone, err
+}
+
+// fetch reads the records and the failures of claimed entries. What 6.2 has claimed
+// although its record is gone is acknowledged. Nothing is read inside a script, where
+// many large records would hold the server.
+func (s *sweep) fetch(ctx context.Context, claimed []Entry) ([]Entry, error) {
+	records := make([]*redis.Cmd, len(claimed))
+	fields := make([]string, len(claimed))
+	var failures *redis.SliceCmd
+	_, err := do(ctx, s.Group, func() ([]redis.Cmder, error) {
+		return s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, e := range claimed {
+				fields[i] = s.failure(s.stream, e.ID)
+				records[i] = p.Do(ctx, "XRANGE", s.stream, e.ID, e.ID)
+			}
+			failures = p.HMGet(ctx, rediskey.Failed(s.Topic, s.Name), fields...)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	var found []Entry
+	var gone []string
+	for i, e := range claimed {
+		reply := readValues(records[i].Val())
+		if len(reply) == 0 {
+			gone = append(gone, e.ID)
+			continue
+		}
+		record := readValues(reply[0])
+		if len(record) != 2 {
+			return nil, unexpected(reply)
+		}
+		if e.Fields, err = textsOf(record[1]); err != nil {
+			return nil, err
+		}
+		if s.stream != s.Topic {
+			// Fields that cannot be unpacked are none: the message is undecodable then.
+			e.Fields, e.Replays, e.Origin, _ = ReadRetry(e.Fields)
+		}
+		e.Failures, e.First = readFailures(values(failures.Val()).text(i))
+		found = append(found, e)
+	}
+	if len(gone) > 0 {
+		if _, err := s.Ack(ctx, s.stream, gone); err != nil {
+			return nil, err
+		}
+		s.swept.Gone = append(s.swept.Gone, gone...)
+	}
+	return found, nil
+}
+
+// readFailures reads what lua/fail_entry.lua has written: "<count> <first ms> …".
+func readFailures(text string) (count int, first time.Time) {
+	parts := strings.SplitN(text, " ", 3)
+	if len(parts) < 3 {
+		return 0, time.Time{}
+	}
+	n, errCount := strconv.Atoi(parts[0])
+	ms, errFirst := strconv.ParseInt(parts[1], 10, 64)
+	if errCount != nil || errFirst != nil {
+		return 0, time.Time{}
+	}
+	return n, time.UnixMilli(ms).UTC()
+}
+
+// forgetFailures looks at some failures and drops those of entries that are no longer
+// pending, which somebody else acknowledged.
+func (s *sweep) forgetFailures(ctx context.Context) error {
+	const some = 20
+	key := rediskey.Failed(s.Topic, s.Name)
+	var next uint64
+	pairs, err := do(ctx, s.Group, func() (pairs []string, err error) {
+		pairs, next, err = s.rdb.HScan(ctx, key, s.failures, "", some).Result()
+		return pairs, err
+	})
+	if err != nil {
+		return err
+	}
+	s.failures = next
+	var fields, ids []string
+	for pair := range slices.Chunk(pairs, 2) {
+		id, ok := strings.CutPrefix(pair[0], s.failurePrefix(s.stream))
+		if _, err := parseID(id); ok && err == nil { // else it belongs to the other stream
+			fields, ids = append(fields, pair[0]), append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	pending := make([]*redis.XPendingExtCmd, len(ids))
+	_, err = do(ctx, s.Group, func() ([]redis.Cmder, error) {
+		return s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, id := range ids {
+				pending[i] = p.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: s.stream, Group: s.Name, Start: id, End: id, Count: 1})
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for i, p := range pending {
+		if len(p.Val()) == 0 {
+			stale = append(stale, fields[i])
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	_, err = do(ctx, s.Group, func() (int64, error) { return s.rdb.HDel(ctx, key, stale...).Result() })
+	return err
+}

@@ -1,0 +1,94 @@
+package recovery
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/lua"
+)
+
+// Fail counts a failure of an entry that this consumer owns, for the whole group, and
+// returns how often it has failed and when it did so first, by the server's clock. An
+// entry that is another's by now is an [ErrNotOwner], and nothing is counted; neither is
+// it while the server's memory is full.
+func (g *Group) Fail(ctx context.Context, stream, id string, cause error) (count int, first time.Time, err error) {
+	keys := []string{stream, rediskey.Failed(g.Topic, g.Name)}
+	reply, err := g.run(ctx, lua.FailEntry, keys,
+		g.Name, g.Consumer, id, g.failure(stream, id), rand.Text(), errorText(cause))
+	if err == nil && reply == "not owner" {
+		err = ErrNotOwner
+	}
+	if err != nil {
+		return 0, time.Time{}, g.fail("count a failure of "+id+" by", err)
+	}
+	numbers, _ := reply.([]any)
+	if len(numbers) == 2 {
+		n, isCount := numbers[0].(int64)
+		ms, isTime := numbers[1].(int64)
+		if isCount && isTime {
+			return int(n), time.UnixMilli(ms).UTC(), nil
+		}
+	}
+	return 0, time.Time{}, g.fail("count a failure of "+id+" by", unexpected(reply))
+}
+
+// Bury writes a dead letter of an entry that this consumer owns, acknowledges the entry
+// and forgets its failures, all or nothing: while the letter cannot be written, the
+// entry stays pending. An entry that is another's by now is an [ErrNotOwner].
+//
+// Reason, Error, Attempts and Aggregate are the caller's; Replays and Origin too where
+// the record is gone. The record's fields are copied by the server, so Fields are sent
+// only where the stream no longer holds it. Bury knows the others.
+func (g *Group) Bury(ctx context.Context, stream, id string, l Letter) error {
+	keys := []string{stream, rediskey.Failed(g.Topic, g.Name), rediskey.DeadLetters(g.Topic)}
+	origin := l.Origin
+	if origin == "" {
+		origin = id
+	}
+	args := []any{
+		g.Name, g.Consumer, id, g.failurePrefix(stream), string(l.Reason), boundText(l.Error),
+		strconv.Itoa(l.Attempts), l.Aggregate, strconv.Itoa(l.Replays), origin, "",
+	}
+	reply, err := g.run(ctx, lua.BuryEntry, keys, args...)
+	if err == nil && reply == "gone" {
+		args[len(args)-1] = "given"
+		for _, text := range wrap(l.Fields) {
+			args = append(args, text)
+		}
+		reply, err = g.run(ctx, lua.BuryEntry, keys, args...)
+	}
+	switch {
+	case err != nil:
+	case reply == "not owner":
+		err = ErrNotOwner
+	case reply != "buried":
+		err = unexpected(reply)
+	}
+	return g.fail("bury "+id+" by", err)
+}
+
+// errorText is what is kept of an error.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return boundText(err.Error())
+}
+
+// boundText is s in valid UTF-8 of at most [MaxErrorBytes].
+func boundText(s string) string {
+	s = strings.ToValidUTF8(s[:min(len(s), MaxErrorBytes+utf8.UTFMax)], "\uFFFD")
+	if len(s) <= MaxErrorBytes {
+		return s
+	}
+	end := MaxErrorBytes
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
