@@ -101,6 +101,14 @@ func (g *Group) renew(ctx context.Context) error {
 	if left {
 		return ErrLeft
 	}
+	err := g.renewDeadline(ctx, known)
+	if g.SharedWithWow {
+		err = errors.Join(err, g.holdWowLease(ctx))
+	}
+	return err
+}
+
+func (g *Group) renewDeadline(ctx context.Context, known int64) error {
 	stood := ""
 	if known != 0 {
 		stood = fmt.Sprint(known)
@@ -118,6 +126,7 @@ func (g *Group) renew(ctx context.Context) error {
 		return unexpected(reply)
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.deadline = deadline
 	now := time.Now()
 	if known == 0 {
@@ -125,10 +134,6 @@ func (g *Group) renew(ctx context.Context) error {
 	}
 	if answer[0] == "late" {
 		g.quietUntil = now.Add(g.lease())
-	}
-	g.mu.Unlock()
-	if g.SharedWithWow {
-		return g.holdWowLease(ctx)
 	}
 	return nil
 }
