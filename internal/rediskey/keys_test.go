@@ -126,7 +126,9 @@ func TestKEY10_KindsNeverMeet(t *testing.T) {
 			add("state", rediskey.State(typ))
 		}
 	}
-	for _, topic := range append(names, "a.b:event", "v2:es:YQ.Yg:5", "v2:prepare:") {
+	add("topics", rediskey.Topics())
+	add("machine", rediskey.Machine(0), rediskey.Machine(es.MaxMachine))
+	for _, topic := range append(names, "topics", "machine.0", "headwater:", "a.b:event", "v2:es:YQ.Yg:5", "v2:prepare:") {
 		add("dead letters", rediskey.DeadLetters(topic))
 		for _, group := range append(ugly, "g.g:req_idx", "dlq") {
 			add("retry", rediskey.Retry(topic, group))

@@ -3,6 +3,7 @@ package rediskey
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 
 	"github.com/headwater-go/headwater/es"
 )
@@ -37,3 +38,9 @@ func WowLease(topic, group, consumer string) string {
 	sum := sha256.Sum256([]byte(topic + "\x00" + group + "\x00" + consumer))
 	return "wow:redis:message-bus:consumer-lease:" + hex.EncodeToString(sum[:])
 }
+
+// Topics is the SET of all topics that a subscription ever began on.
+func Topics() string { return "headwater:{topics}" }
+
+// Machine is the STRING that holds the lease of one machine number.
+func Machine(number int) string { return "headwater:{machine." + strconv.Itoa(number) + "}" }
