@@ -2,6 +2,7 @@ package es
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -70,9 +71,7 @@ func (c *Command) Complete(newID func() string, now time.Time) {
 		c.CreateTime = now.Truncate(time.Millisecond).UTC()
 	}
 	if _, ok := c.Header.Lookup(HeaderTraceID); !ok {
-		h := make(Header, len(c.Header), len(c.Header)+1)
-		copy(h, c.Header)
-		c.Header = append(h, HeaderField{HeaderTraceID, c.ID})
+		c.Header = append(slices.Clip(c.Header), HeaderField{HeaderTraceID, c.ID})
 	}
 	if c.Create && c.Expected == nil {
 		c.Expected = new(int)

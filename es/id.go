@@ -86,7 +86,7 @@ func NewIDGenerator(machine int) (*IDGenerator, error) {
 // in a million times, and then only ids of the same millisecond can meet. Give each
 // process a machine id of its own where ids are made at a high rate in many.
 func NewRandomIDs() func() string {
-	g, err := NewIDGenerator(rand.IntN(MaxMachine + 1)) //nolint:gosec // not a secret
+	g, err := NewIDGenerator(rand.IntN(MaxMachine + 1))
 	if err != nil {
 		panic(err) // the range is the generator's own
 	}
