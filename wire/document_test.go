@@ -17,7 +17,7 @@ func vectors(t testing.TB, name string, into any) {
 	t.Helper()
 	f, err := os.Open("testdata/" + name + ".json.gz")
 	require.NoError(t, err)
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	z, err := gzip.NewReader(f)
 	require.NoError(t, err)
 	require.NoError(t, json.NewDecoder(z).Decode(into))

@@ -48,7 +48,7 @@ func newEntry(a *aggregate, what string, t es.Type) *entry {
 	if e.body.Kind() == reflect.Pointer {
 		body = reflect.New(e.body.Elem()).Interface() // methods may not bear nil
 	}
-	name := ""
+	var name string
 	if c, ok := body.(es.CommandBody); ok && what == "command" {
 		name = c.CommandName()
 	} else if ev, ok := body.(es.EventBody); ok && what == "event" {

@@ -42,8 +42,7 @@ func ExampleJSON() {
 	if err != nil {
 		panic(err)
 	}
-	switch e := back.Events[0].Body.(type) {
-	case OrderPlaced:
+	if e, ok := back.Events[0].Body.(OrderPlaced); ok {
 		fmt.Println(e.Qty, "of", e.SKU)
 	}
 	// Output:

@@ -3,7 +3,6 @@ package wire_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -173,7 +172,7 @@ func requireBody(t *testing.T, want string, body any) {
 		b, err = json.Marshal(body)
 		require.NoError(t, err)
 	}
-	require.Equal(t, exact(t, []byte(want)), exact(t, b), fmt.Sprintf("%s against %s", want, b))
+	require.Equal(t, exact(t, []byte(want)), exact(t, b), "%s against %s", want, b)
 }
 
 // exact decodes JSON; numbers are equal if they are so as numbers, to the last digit.

@@ -125,7 +125,7 @@ func (j *JSONCodec) DecodeStateEvent(data []byte, state any) (es.StateEvent, err
 	}
 	e.Commit = r.commit(j.tables)
 	if r.err == nil && state != nil {
-		r.err = under(fieldState, decodeJSON(t.raw, state))
+		r.err = underState(decodeJSON(t.raw, state))
 	}
 	if r.err != nil {
 		return es.StateEvent{}, fmt.Errorf("state event: %w", r.err)
@@ -142,9 +142,9 @@ func stateOf(state any, s stored) any {
 	return reflect.ValueOf(state).Elem().Interface()
 }
 
-func under(f field, err error) error {
+func underState(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", fieldNames[f], err)
+	return fmt.Errorf("%s: %w", fieldNames[fieldState], err)
 }

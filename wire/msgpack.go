@@ -152,7 +152,7 @@ func (m *MessagePackCodec) DecodeSnapshot(data []byte, state any) (es.Meta, erro
 		u.err = m.tables.knows(meta.Aggregate.Type)
 	}
 	if u.err == nil && state != nil {
-		u.err = under(fieldState, decodePacked(raw, state))
+		u.err = underState(decodePacked(raw, state))
 	}
 	if u.err != nil {
 		return es.Meta{}, fmt.Errorf("snapshot: %w", u.err)

@@ -162,7 +162,7 @@ func (m *MessagePackCodec) DecodeStateEvent(data []byte, state any) (es.StateEve
 	raw := u.value()
 	u.end(extra)
 	if u.err == nil && state != nil {
-		u.err = under(fieldState, decodePacked(raw, state))
+		u.err = underState(decodePacked(raw, state))
 	}
 	if u.err != nil {
 		return es.StateEvent{}, fmt.Errorf("state event: %w", u.err)

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,10 +40,8 @@ func findUnpackable(t reflect.Type, seen map[reflect.Type]bool) error {
 	}
 	seen[t] = true
 	p := reflect.PointerTo(t)
-	for _, i := range marshalsPacked {
-		if p.Implements(i) {
-			return nil
-		}
+	if slices.ContainsFunc(marshalsPacked, p.Implements) {
+		return nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
@@ -50,11 +49,11 @@ func findUnpackable(t reflect.Type, seen map[reflect.Type]bool) error {
 	case reflect.Map:
 		return findUnpackable(t.Elem(), seen)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
+		for f := range t.Fields() {
 			if !f.IsExported() && !f.Anonymous {
 				if p.Implements(marshalsJSON) {
-					return es.Invalid("%s has MarshalJSON, but nothing that writes its unexported fields as MessagePack: give it EncodeMsgpack and DecodeMsgpack, or text or binary marshalers", t)
+					return es.Invalid("%s has MarshalJSON, but nothing that writes its unexported fields as MessagePack: "+
+						"give it EncodeMsgpack and DecodeMsgpack, or text or binary marshalers", t)
 				}
 				continue
 			}

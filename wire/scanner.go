@@ -82,11 +82,10 @@ func (s *scanner) peek() byte {
 }
 
 // end checks that nothing follows the document.
-func (s *scanner) end() bool {
+func (s *scanner) end() {
 	if s.peek(); s.pos < len(s.data) {
-		return s.fail("more text after the document")
+		s.fail("more text after the document")
 	}
-	return s.err == nil
 }
 
 // key moves to the value of an object's next member, or past the closing brace, where
@@ -168,7 +167,7 @@ func (s *scanner) skip(levels int) {
 	}
 	isObject, end := s.data[s.pos] == '{', s.data[s.pos]+2 // '{'+2 = '}', '['+2 = ']'
 	for first := true; ; first = false {
-		more := false
+		var more bool
 		if isObject {
 			_, more = s.key(first)
 		} else {

@@ -53,7 +53,7 @@ func (j *JSONCodec) DecodeSnapshot(data []byte, state any) (es.Meta, error) {
 		r.err = j.tables.knows(m.Aggregate.Type)
 	}
 	if r.err == nil && state != nil {
-		r.err = under(fieldState, decodeJSON(raw, state))
+		r.err = underState(decodeJSON(raw, state))
 	}
 	if r.err != nil {
 		return es.Meta{}, fmt.Errorf("snapshot: %w", r.err)

@@ -33,15 +33,16 @@ func (e *entry) decode(s stored) (any, error) {
 		err := s.decode(p.Interface())
 		return p.Interface(), err
 	}
-	p, ok := e.scratch.Get().(reflect.Value)
-	if !ok {
-		p = reflect.New(e.body)
+	p := e.scratch.Get()
+	if p == nil {
+		p = reflect.New(e.body).Interface()
 	}
-	if err := s.decode(p.Interface()); err != nil {
+	if err := s.decode(p); err != nil {
 		return nil, err
 	}
-	body := p.Elem().Interface()
-	p.Elem().SetZero()
+	v := reflect.ValueOf(p).Elem()
+	body := v.Interface()
+	v.SetZero()
 	e.scratch.Put(p)
 	return body, nil
 }

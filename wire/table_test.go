@@ -54,7 +54,7 @@ func TestMistakesInTablesPanicAtOnce(t *testing.T) {
 		`one name and revision, "paid" "2"`: {{Aggregate: cart, Events: []es.Type{{Body: paid{}}, {Body: otherPaid{}}}}},
 		`one name, "place"`:                 {{Aggregate: cart, Commands: []es.Type{{Body: place{}}, {Body: otherPlace{}}}}},
 		`one body type, "T"`:                {{Aggregate: cart, Commands: []es.Type{{Body: place{}, BodyType: "T"}, {Body: otherPlace{}, Name: "p", BodyType: "T"}}}},
-		"has two entries":                   {{Aggregate: cart, Events: []es.Type{{Body: paid{}}, {Body: &paid{}, Name: "payed"}}}},
+		"has two entries":                   {{Aggregate: cart, Events: []es.Type{{Body: paid{}}, {Body: &paid{}, Name: "settled"}}}},
 		"lacks its Event or its Up":         {{Aggregate: cart, Upcasters: []es.Upcaster{{Event: "x"}}}},
 		`two upcasters of s.cart`:           {{Aggregate: cart, Upcasters: []es.Upcaster{{Event: "x", Up: drop}, {Event: "x", Up: drop}}}},
 	}
@@ -80,11 +80,11 @@ func panicOf(f func()) (text string) {
 func TestFormerNamesAreReadAndNotWritten(t *testing.T) {
 	t.Parallel()
 	types := carts()
-	types.Events = append(types.Events, es.Type{Body: paid{}, Name: "payed", Revision: "1", BodyType: "shop.Payed", Former: true})
+	types.Events = append(types.Events, es.Type{Body: paid{}, Name: "settled", Revision: "1", BodyType: "shop.Settled", Former: true})
 	types.Commands = append(types.Commands, es.Type{Body: place{}, Name: "put", BodyType: "shop.Put", Former: true})
 	eachCodec(t, func(t *testing.T, codec es.Codec) {
 		c := someCommit(paid{5})
-		c.Events[0].Name, c.Events[0].Revision, c.Events[0].BodyType = "payed", "1", "gone"
+		c.Events[0].Name, c.Events[0].Revision, c.Events[0].BodyType = "settled", "1", "gone"
 		c.Events[0].Body = es.Raw(`{"cents":5}`)
 		b, err := codec.EncodeCommit(&c)
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/headwater-go/headwater/es"
@@ -43,8 +44,8 @@ func (a *aggregate) upcast(e es.RawEvent) ([]es.RawEvent, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: upcaster of event %q revision %q: %w", es.ErrCorrupt, next.Name, next.Revision, err)
 		}
-		for i := len(results) - 1; i >= 0; i-- {
-			todo = append(todo, results[i])
+		for _, result := range slices.Backward(results) {
+			todo = append(todo, result)
 		}
 	}
 	return done, nil

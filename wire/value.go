@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -118,10 +119,8 @@ func appendJavaFloat(b []byte, f float64, bits int) []byte {
 
 // withFraction adds ".0" to the number that begins at start, where it has no fraction.
 func withFraction(b []byte, start int) []byte {
-	for _, c := range b[start:] {
-		if c == '.' {
-			return b
-		}
+	if slices.Contains(b[start:], '.') {
+		return b
 	}
 	return append(b, ".0"...)
 }

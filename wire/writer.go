@@ -23,13 +23,16 @@ type writer struct {
 }
 
 // writers keep their buffers, so that a document costs one allocation: its own.
-var writers = sync.Pool{New: func() any { return new(writer) }}
+var writers sync.Pool // of *writer
 
 // maxKept is the largest buffer that is kept for the next document.
 const maxKept = 64 << 10
 
 func newWriter() *writer {
-	w := writers.Get().(*writer)
+	w, ok := writers.Get().(*writer)
+	if !ok {
+		return new(writer)
+	}
 	w.b, w.err = w.b[:0], nil
 	return w
 }
@@ -169,7 +172,7 @@ func (w *writer) tagValues(values []string) {
 func appendText(b []byte, s string) (_ []byte, ok bool) {
 	b = append(b, '"')
 	start, ascii := 0, true
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if plain[c] {
 			ascii = ascii && c < utf8.RuneSelf
