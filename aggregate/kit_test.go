@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,7 +50,7 @@ func (moved) EventName() string   { return "moved" }
 func (g given) ToOwnerID() string { return g.To }
 func (m moved) ToSpaceID() string { return m.To }
 func (s counter) plus(n int) counter {
-	return counter{s.Value + n, append(s.Steps[:len(s.Steps):len(s.Steps)], n)}
+	return counter{s.Value + n, append(slices.Clip(s.Steps), n)}
 }
 
 var errNegative = errors.New("a counter is never negative")

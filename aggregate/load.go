@@ -18,7 +18,7 @@ func (r *Repository[S]) Load(ctx context.Context, id es.AggregateID) (es.Snapsho
 		err = es.ErrNotFound
 	}
 	if err != nil {
-		return es.Snapshot[S]{}, at("load", id, 0, err)
+		return es.Snapshot[S]{}, at(id, 0, err)
 	}
 	return now.Snapshot, nil
 }
@@ -26,14 +26,14 @@ func (r *Repository[S]) Load(ctx context.Context, id es.AggregateID) (es.Snapsho
 // LoadVersion returns the aggregate as it was at a version, which must exist.
 func (r *Repository[S]) LoadVersion(ctx context.Context, id es.AggregateID, version int) (es.Snapshot[S], error) {
 	if version < 1 {
-		return es.Snapshot[S]{}, at("load", id, version, es.Invalid("version %d is below 1", version))
+		return es.Snapshot[S]{}, at(id, version, es.Invalid("version %d is below 1", version))
 	}
 	s, err := r.Fold(id, r.Store.Load(ctx, id, es.Versions{To: version}))
 	if err == nil && s.Version != version {
 		err = es.ErrNotFound
 	}
 	if err != nil {
-		return es.Snapshot[S]{}, at("load", id, version, err)
+		return es.Snapshot[S]{}, at(id, version, err)
 	}
 	return s, nil
 }
@@ -43,14 +43,14 @@ func (r *Repository[S]) LoadVersion(ctx context.Context, id es.AggregateID, vers
 func (r *Repository[S]) Fold(id es.AggregateID, commits iter.Seq2[es.Commit, error]) (es.Snapshot[S], error) {
 	s := fresh[S](id)
 	if err := r.owns(id); err != nil {
-		return s, at("load", id, 0, err)
+		return s, at(id, 0, err)
 	}
 	for c, err := range commits {
 		if err == nil {
 			err = r.apply(&s, &c)
 		}
 		if err != nil {
-			return fresh[S](id), at("load", id, c.Version, err)
+			return fresh[S](id), at(id, c.Version, err)
 		}
 	}
 	return s, nil
@@ -135,7 +135,7 @@ func (r *Repository[S]) follow(ctx context.Context, now *live[S]) error {
 			return err
 		case proved:
 			if err := r.apply(&now.Snapshot, &c); err != nil {
-				return at("load", now.Aggregate, c.Version, err)
+				return at(now.Aggregate, c.Version, err)
 			}
 		case now.EventID != "" && c.ID != now.EventID:
 			return fmt.Errorf("%w: version %d is %s, not %s", errForeign, c.Version, c.ID, now.EventID)
@@ -149,10 +149,10 @@ func (r *Repository[S]) follow(ctx context.Context, now *live[S]) error {
 	return nil
 }
 
-func at(op string, id es.AggregateID, version int, err error) error {
+func at(id es.AggregateID, version int, err error) error {
 	var e *es.Error
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return &es.Error{Op: op, Aggregate: id, Version: version, Err: err}
+	return &es.Error{Op: "load", Aggregate: id, Version: version, Err: err}
 }

@@ -93,7 +93,7 @@ func TestRandomCommandsGiveWhatTheModelGives(t *testing.T) {
 			t.Parallel()
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
-			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable
+			random := rand.New(rand.NewPCG(seed, 0))
 			typ, store, snapshots := newType(), memory.NewEventStore(), memory.NewSnapshotStore[counter]()
 			m := &model{done: map[string]int{}}
 			var sent []es.Command

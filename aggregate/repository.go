@@ -169,7 +169,7 @@ func (r *Repository[S]) pauses(ctx context.Context) backoff.BackOff {
 		backoff.WithInitialInterval(2*time.Millisecond),
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(500*time.Millisecond),
-		backoff.WithMaxElapsedTime(0)), uint64(max(r.Attempts-1, 0))), ctx) //nolint:gosec // not negative
+		backoff.WithMaxElapsedTime(0)), uint64(max(r.Attempts-1, 0))), ctx)
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
