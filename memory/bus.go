@@ -177,7 +177,7 @@ func (b *bus[M]) deliver(ctx context.Context, message M, handle func(context.Con
 			return true, nil
 		}
 		if ctx.Err() != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // the reader has left; another one gets the message
 		}
 		if attempt == maxDeliveries || es.IsPermanent(err) {
 			return true, err

@@ -20,7 +20,10 @@ func ExampleNewEventStore() {
 	rival.RequestID = "another"
 	_, err = store.Append(ctx, es.AppendOptions{}, rival)
 	fmt.Println("another one:", errors.Is(err, es.ErrVersionConflict))
-	for c := range store.Load(ctx, orders.ID("o-1"), es.Versions{}) {
+	for c, err := range store.Load(ctx, orders.ID("o-1"), es.Versions{}) {
+		if err != nil {
+			panic(err)
+		}
 		fmt.Println("version", c.Version, c.Events[0].Name)
 	}
 	// Output:
