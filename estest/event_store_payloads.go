@@ -42,7 +42,9 @@ func payloadIntegers(t *testing.T, k kit[es.EventStore]) {
 
 func payloadTexts(t *testing.T, k kit[es.EventStore]) {
 	var bodies []es.EventBody
-	for _, text := range append(oddIDs(), "", "<b>&amp;/</b>", `\u0041`, `\ufffd`, "a\u0000b", "\u2028\u2029", "\u0085", "\x7f", "\b\f\r\v\x1b", "{\"a\":[]}", "[]") {
+	texts := append(oddIDs(), "", "<b>&amp;/</b>", `\u0041`, `\ufffd`,
+		"a\u0000b", "\u2028\u2029", "\u0085", "\x7f", "\b\f\r\v\x1b", "{\"a\":[]}", "[]")
+	for _, text := range texts {
 		bodies = append(bodies, Changed{Data: text, Items: []string{text}, Labels: map[string]string{text: text}})
 	}
 	requireRoundTrip(t, k, bodies...)
@@ -82,7 +84,10 @@ func payloadIdentical(t *testing.T, k kit[es.EventStore]) {
 
 func payloadHeaders(t *testing.T, k kit[es.EventStore]) {
 	c := commitOf(k.typ.ID("a-1"), 1)
-	c.Header = es.Header{{Key: "z", Value: "1"}, {Key: "a", Value: ""}, {Key: "", Value: "x"}, {Key: "m<&>\u2028", Value: "\x00é😀\""}, {Key: "9", Value: "9007199254740993"}}
+	c.Header = es.Header{
+		{Key: "z", Value: "1"}, {Key: "a", Value: ""}, {Key: "", Value: "x"},
+		{Key: "m<&>\u2028", Value: "\x00é😀\""}, {Key: "9", Value: "9007199254740993"},
+	}
 	store(t, k.store, c)
 	requireStored(t, k.store, c.Aggregate, c)
 }

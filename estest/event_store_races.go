@@ -117,7 +117,7 @@ func raceReader(t *testing.T, k kit[es.EventStore]) {
 	id := k.typ.ID("a-1")
 	const batches, size = 30, 3
 	require.Equal(t, 4, together(t, 4, nil, func(i int) error {
-		for b := 0; b < batches; b++ {
+		for b := range batches {
 			if i == 0 {
 				if _, err := k.store.Append(t.Context(), es.AppendOptions{}, commitsOf(id, 1+b*size, size)...); err != nil {
 					return err
