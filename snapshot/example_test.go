@@ -25,7 +25,7 @@ func ExampleNew() {
 	}
 	defer server.Close()
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	defer rdb.Close()
+	defer rdb.Close() //nolint:errcheck // the example ends here
 
 	accounts := es.AggregateType{Context: "bank-service", Name: "account"}
 	snapshots := snapshot.New[Account](rdb, wire.JSON(es.Types{Aggregate: accounts}))

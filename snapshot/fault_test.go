@@ -69,7 +69,7 @@ func TestServerThatRefusesWritesIsUnavailable(t *testing.T) {
 	require.ErrorIs(t, s.Save(t.Context(), cartAt(id, 1)), es.ErrUnavailable)
 	require.NoError(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "0").Err())
 	require.NoError(t, s.Save(t.Context(), cartAt(id, 1)))
-	require.NoError(t, rdb.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+	require.NoError(t, rdb.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	require.ErrorIs(t, s.Save(t.Context(), cartAt(id, 2)), es.ErrUnavailable, "READONLY")
 	requireVersion(t, s, id, 1)
 }

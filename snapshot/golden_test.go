@@ -54,7 +54,8 @@ func TestGuardFindsTheVersionOfEverySnapshotThatWowWrote(t *testing.T) {
 		requireGuard(t, rdb, key, s.Value, s.Version)
 
 		// Without its tail only the head can show the version; an escape hides it there.
-		head := s.Value[:strings.Index(s.Value, `"eventId"`)]
+		head, _, ok := strings.Cut(s.Value, `"eventId"`)
+		require.True(t, ok)
 		if strings.Contains(head, `\`) {
 			require.NoError(t, rdb.Set(t.Context(), key, head, 0).Err())
 			require.Equal(t, "Unreadable", save(t, rdb, key, s.Version, "x"), s.What)

@@ -94,8 +94,7 @@ func (d *describer) fields(t reflect.Type) {
 		typ          reflect.Type
 	}
 	var fields []field
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag, packed := f.Tag.Get("json"), f.Tag.Get("msgpack")
 		if tag == "-" && packed == "" || !f.IsExported() && !f.Anonymous {
 			continue

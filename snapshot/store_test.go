@@ -231,6 +231,6 @@ func TestErrorsSayWhere(t *testing.T) {
 	err = s.Save(t.Context(), cartAt(id, 7))
 	require.EqualError(t, err, "save snapshot "+id.String()+" version 7: corrupt: what is stored shows no version")
 	var where *es.Error
-	require.True(t, errors.As(err, &where))
+	require.ErrorAs(t, err, &where)
 	require.Equal(t, id, where.Aggregate)
 }
