@@ -23,13 +23,13 @@ const (
 
 // String is the letters of the eras, such as "BC".
 func (e Eras) String() string {
-	letters := ""
+	var letters strings.Builder
 	for i, letter := range "ABCD" {
 		if e&(1<<i) != 0 {
-			letters += string(letter)
+			letters.WriteRune(letter)
 		}
 	}
-	return letters
+	return letters.String()
 }
 
 // Kind is what a key holds.

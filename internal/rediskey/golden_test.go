@@ -132,7 +132,8 @@ func TestGoldenScanOrder(t *testing.T) {
 		n    int
 		want []string
 	}{{0, s.Commands.Bucket0.Args}, {127, s.Commands.Bucket127.Args}} {
-		require.Equal(t, b.want[1:3], []string{rediskey.Index(typ, b.n), rediskey.After(s.Commands.AfterID)})
+		got := []string{rediskey.Index(typ, b.n), rediskey.After(s.Commands.AfterID)}
+		require.Equal(t, b.want[1:3], got)
 	}
 	for _, q := range s.Queries {
 		// Wow ends a scan at "~" and refuses "" and negative limits: the stores'

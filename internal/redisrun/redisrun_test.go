@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,11 +35,7 @@ var kinds = []error{es.ErrUnavailable, es.ErrOutOfMemory, es.ErrCorrupt, es.ErrU
 func requireKinds(t *testing.T, err error, want ...error) {
 	t.Helper()
 	for _, kind := range kinds {
-		expected := false
-		for _, w := range want {
-			expected = expected || w == kind
-		}
-		require.Equal(t, expected, errors.Is(err, kind), "%v is %v", err, kind)
+		require.Equal(t, slices.Contains(want, kind), errors.Is(err, kind), "%v is %v", err, kind)
 	}
 }
 
