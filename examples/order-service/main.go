@@ -130,7 +130,7 @@ func failed(ctx context.Context, stderr io.Writer, err error) int {
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is small
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // style has no colour where the output is not a terminal or the user wants none.
