@@ -51,6 +51,7 @@ var (
 	RaiseEntry      = load("raise_entry")
 	RenewLease      = load("renew_lease")
 	MoveNote        = load("move_note")
+	PublishMessages = load("publish_messages")
 	PurgeAggregate  = load("purge_aggregate")
 	PrepareKey      = load("prepare_key")
 	ReadKey         = load("read_key")

@@ -52,7 +52,7 @@ func Explain(err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return err
 	}
-	switch word(err) {
+	switch Word(err) {
 	case "OOM":
 		return fmt.Errorf("%w: %w", es.ErrOutOfMemory, err)
 	case "READONLY", "LOADING", "NOREPLICAS", "MISCONF", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "MOVED", "ASK":
@@ -70,15 +70,16 @@ func Explain(err error) error {
 // passing reports a refusal that the server will take back by itself: nothing was
 // done, and the same call succeeds once the server is through.
 func passing(err error) bool {
-	switch word(err) {
+	switch Word(err) {
 	case "LOADING", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "MOVED", "ASK":
 		return true
 	}
 	return false
 }
 
-// word is the first word of a server's error, "" for an error of another kind.
-func word(err error) string {
+// Word is the first word of a server's error, "" for an error of another kind: it alone
+// tells what the error is (Redis protocol specification, "Simple errors").
+func Word(err error) string {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
 		return ""

@@ -1,0 +1,101 @@
+// Package commandbus carries commands over Redis streams, as Wow does: from whoever
+// sends them to one of the processes that carry them out.
+package commandbus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/internal/redisstream"
+)
+
+// Bus is an [es.CommandSender] and an [es.CommandSubscriber]. It is safe for concurrent
+// use once its fields are set.
+type Bus struct {
+	// NewID makes the ids of commands and the names of consumers. Defaults to an
+	// [es.IDGenerator] whose machine id is drawn at random.
+	NewID func() string
+	// Middleware wraps the handlers of every subscription. A panic of a handler is an
+	// error in any case.
+	Middleware []es.Middleware
+
+	rdb   redis.UniversalClient
+	codec es.Codec
+	newID func() string
+}
+
+// New is a bus on a standalone server, Sentinel or a cluster.
+func New(rdb redis.UniversalClient, codec es.Codec) *Bus {
+	return &Bus{rdb: rdb, codec: codec, newID: es.NewRandomIDs()}
+}
+
+// Group is the name of the group in which the processes of a service carry out
+// commands: Wow's, so that Kotlin processes may share it.
+func Group(context string) string { return context + ".CommandDispatcher" }
+
+func (b *Bus) id() string {
+	if b.NewID != nil {
+		return b.NewID()
+	}
+	return b.newID()
+}
+
+// Send puts a command into its aggregate's stream. Unset fields get their defaults. A
+// reply that is lost may let it arrive twice; the request id keeps it from being
+// carried out twice.
+func (b *Bus) Send(ctx context.Context, c es.Command) error {
+	c.Complete(b.id, time.Now())
+	err := c.Validate()
+	if err == nil {
+		var data []byte
+		if data, err = b.codec.EncodeCommand(&c); err == nil {
+			err = redisstream.Publish(ctx, b.rdb, rediskey.Command(c.Aggregate.Type), data)
+		}
+	}
+	if err != nil {
+		return &es.Error{Op: "send " + c.Name, Aggregate: c.Aggregate, RequestID: c.RequestID, Err: err}
+	}
+	return nil
+}
+
+// Prepare makes the subscription's group, so that nothing sent from then on is missed.
+// A new group begins at the beginning of the stream, unless Start says otherwise.
+func (b *Bus) Prepare(ctx context.Context, s es.Subscription) error {
+	return redisstream.Prepare(ctx, b.rdb, b.config(s))
+}
+
+// Subscribe implements [es.CommandSubscriber]. A command is acknowledged when the
+// handler returns nil or a refusal, which is the aggregate's answer and not a fault.
+// Void commands are acknowledged without a call.
+func (b *Bus) Subscribe(ctx context.Context, s es.Subscription, h es.CommandHandler) error {
+	handle := es.Chain(func(ctx context.Context, m any) error {
+		_, err := h(ctx, m.(es.Command)) //nolint:forcetypeassert // decode makes no other
+		return err
+	}, b.Middleware...)
+	return redisstream.Subscribe(ctx, b.rdb, b.config(s), b.decode, func(ctx context.Context, m any) error {
+		if c, _ := m.(es.Command); c.Void {
+			return nil
+		}
+		if err := handle(ctx, m); !errors.Is(err, es.ErrRefused) {
+			return err
+		}
+		return nil
+	})
+}
+
+func (b *Bus) config(s es.Subscription) redisstream.Config {
+	if s.Start == "" {
+		s.Start = es.FromBeginning
+	}
+	return redisstream.NewConfig(s, b.id(), rediskey.Command)
+}
+
+func (b *Bus) decode(data []byte) (any, string, error) {
+	c, err := b.codec.DecodeCommand(data)
+	return c, c.Aggregate.ID, err
+}

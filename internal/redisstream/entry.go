@@ -1,0 +1,40 @@
+package redisstream
+
+import (
+	"time"
+
+	"github.com/headwater-go/headwater/es"
+)
+
+// entry is a message that this process holds.
+type entry struct {
+	topic  *topic
+	stream string // the topic, or what was replayed to the group
+	id     string
+	key    string // entries of one key follow each other
+	msg    any
+	bad    error // why it could not be decoded
+	// aggregate is what the decoder said of it: the id of whom it is about.
+	aggregate string
+	// failures is how often it was handled in vain, as far as is known.
+	failures int
+	// recovered entries were not read by this process.
+	recovered bool
+	raised    bool // its delivery was counted already
+}
+
+func (e *entry) delivery() es.Delivery {
+	return es.Delivery{
+		Topic: e.topic.name, ID: e.id, Group: e.topic.group.Name, Attempt: e.failures + 1,
+		Sent: sent(e.id), Recovered: e.recovered, Replayed: e.stream != e.topic.name,
+	}
+}
+
+// sent is the time that an entry's id begins with.
+func sent(id string) time.Time {
+	var ms int64
+	for i := 0; i < len(id) && id[i] >= '0' && id[i] <= '9'; i++ {
+		ms = ms*10 + int64(id[i]-'0')
+	}
+	return time.UnixMilli(ms).UTC()
+}

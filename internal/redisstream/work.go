@@ -1,0 +1,134 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/recovery"
+)
+
+// work handles entries until the lanes are closed.
+func (s *subscription) work(ctx context.Context) {
+	for {
+		n, e := s.lanes.take()
+		if n == nil {
+			return
+		}
+		if d := e.topic.process(ctx, e); d > 0 {
+			s.lanes.park(n, d)
+		} else {
+			s.lanes.done(n)
+		}
+	}
+}
+
+// process does with an entry what is to be done now. It returns how long to wait
+// before it is tried again; 0 = it is out of the lanes.
+func (t *topic) process(ctx context.Context, e *entry) time.Duration {
+	if e.bad != nil {
+		return t.bury(ctx, e, reasonOf(e.bad), e.bad)
+	}
+	if e.recovered && !e.raised {
+		if d, proceed := t.raise(ctx, e); !proceed {
+			return d
+		}
+	}
+	err := t.call(ctx, e)
+	switch {
+	case err == nil:
+		t.handled <- e
+		return 0
+	case ctx.Err() != nil:
+		return 0 // the grace is over; it is given back
+	case es.IsPermanent(err):
+		return t.bury(ctx, e, recovery.Permanent, err)
+	case errors.Is(err, es.ErrUnavailable), errors.Is(err, es.ErrUncertain):
+		return t.delay(1, err) // no fault of the message
+	}
+	return t.failed(ctx, e, err)
+}
+
+// call calls the handler; a panic is an error with its stack.
+func (t *topic) call(ctx context.Context, e *entry) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", es.ErrPanic, p, debug.Stack())
+		}
+	}()
+	return t.handle(es.WithDelivery(ctx, e.delivery()), e.msg)
+}
+
+// raise counts the delivery of an entry that this process did not read, before it is
+// handled: so only the culprit of a crash goes on counting.
+func (t *topic) raise(ctx context.Context, e *entry) (retry time.Duration, proceed bool) {
+	deliveries, err := t.group.Raise(ctx, e.stream, e.id)
+	switch {
+	case errors.Is(err, recovery.ErrNotOwner):
+		t.drop(e)
+		return 0, false
+	case err != nil:
+		return t.delay(1, err), false
+	}
+	e.raised = true
+	if deliveries > 3*t.MaxDeliveries {
+		return t.bury(ctx, e, recovery.Crashed, es.Corrupt("delivered %d times and never finished", deliveries)), false
+	}
+	return 0, true
+}
+
+// failed counts a failure where every owner of the entry sees it.
+func (t *topic) failed(ctx context.Context, e *entry, cause error) time.Duration {
+	count, _, err := t.group.Fail(ctx, e.stream, e.id, cause)
+	switch {
+	case errors.Is(err, recovery.ErrNotOwner):
+		t.drop(e)
+		return 0
+	case err != nil:
+		return t.delay(1, err)
+	}
+	e.failures = count
+	if count >= t.MaxDeliveries {
+		return t.bury(ctx, e, recovery.Limit, cause)
+	}
+	return t.delay(count, cause)
+}
+
+// bury makes an entry a dead letter. Where that cannot be written the entry stays.
+func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, cause error) time.Duration {
+	t.log.Warn(ctx, "message cannot be handled", "topic", t.name, "group", t.Group, "id", e.id, "reason", string(reason), "error", cause)
+	if t.NoDeadLetters {
+		return 0 // it stays pending, and held, so that nobody takes it for lost
+	}
+	err := t.group.Bury(ctx, e.stream, e.id, recovery.Letter{Reason: reason, Error: cause.Error(), Attempts: max(e.failures, 1), Aggregate: e.aggregate})
+	if err != nil && !errors.Is(err, recovery.ErrNotOwner) {
+		t.log.Warn(ctx, "dead letter was not written; the message stays pending", "topic", t.name, "group", t.Group, "id", e.id, "error", err)
+		return t.delay(3, err)
+	}
+	t.drop(e)
+	return 0
+}
+
+func reasonOf(err error) recovery.Reason {
+	if errors.Is(err, es.ErrUnknownType) {
+		return recovery.UnknownType
+	}
+	return recovery.Undecodable
+}
+
+// delay is the pause after the n-th failure: what the error asks for, else one that
+// doubles, spread over its upper half.
+func (t *topic) delay(n int, err error) time.Duration {
+	if d, ok := es.RetryDelay(err); ok && d > 0 {
+		return d
+	}
+	d := t.MaxBackoff
+	if n < 20 {
+		d = min(t.Backoff<<(n-1), t.MaxBackoff)
+	}
+	return d/2 + rand.N(d/2+1) //nolint:gosec // not a secret
+}

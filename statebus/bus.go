@@ -1,0 +1,87 @@
+// Package statebus carries state events over Redis streams, as Wow does: each is a
+// commit together with the state that it led to.
+package statebus
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/internal/redisstream"
+)
+
+// Bus is an [es.StatePublisher] and an [es.StateSubscriber] for aggregates whose state
+// has the type S; with [es.Raw] it carries states of every type, undecoded. It is safe
+// for concurrent use once its fields are set.
+type Bus[S any] struct {
+	// NewID makes the names of consumers. Defaults to an [es.IDGenerator] whose machine
+	// id is drawn at random.
+	NewID func() string
+	// Middleware wraps the handlers of every subscription. A panic of a handler is an
+	// error in any case.
+	Middleware []es.Middleware
+
+	rdb   redis.UniversalClient
+	codec es.Codec
+	newID func() string
+}
+
+// New is a bus on a standalone server, Sentinel or a cluster.
+func New[S any](rdb redis.UniversalClient, codec es.Codec) *Bus[S] {
+	return &Bus[S]{rdb: rdb, codec: codec, newID: es.NewRandomIDs()}
+}
+
+func (b *Bus[S]) id() string {
+	if b.NewID != nil {
+		return b.NewID()
+	}
+	return b.newID()
+}
+
+// Publish implements [es.StatePublisher]. The state must be an S.
+func (b *Bus[S]) Publish(ctx context.Context, e es.StateEvent) error {
+	var err error
+	if _, ok := e.State.(S); !ok {
+		err = es.Invalid("the state is a %T", e.State)
+	} else {
+		var data []byte
+		if data, err = b.codec.EncodeStateEvent(&e); err == nil {
+			err = redisstream.Publish(ctx, b.rdb, rediskey.State(e.Aggregate.Type), data)
+		}
+	}
+	if err != nil {
+		return &es.Error{Op: "publish state", Aggregate: e.Aggregate, Version: e.Version, Err: err}
+	}
+	return nil
+}
+
+// Prepare makes the subscription's group, so that nothing published from then on is
+// missed. A new group begins at the beginning of the stream, unless Start says otherwise.
+func (b *Bus[S]) Prepare(ctx context.Context, s es.Subscription) error {
+	return redisstream.Prepare(ctx, b.rdb, b.config(s))
+}
+
+// Subscribe implements [es.StateSubscriber]. The events' State is an S.
+func (b *Bus[S]) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.StateEvent) error) error {
+	return redisstream.Subscribe(ctx, b.rdb, b.config(s), b.decode, redisstream.Handler(es.Chain(func(ctx context.Context, m any) error {
+		return h(ctx, m.(es.StateEvent)) //nolint:forcetypeassert // decode makes no other
+	}, b.Middleware...)))
+}
+
+func (b *Bus[S]) config(s es.Subscription) redisstream.Config {
+	if s.Start == "" {
+		s.Start = es.FromBeginning
+	}
+	return redisstream.NewConfig(s, b.id(), rediskey.State)
+}
+
+func (b *Bus[S]) decode(data []byte) (any, string, error) {
+	var state S
+	e, err := b.codec.DecodeStateEvent(data, &state)
+	if err != nil {
+		return nil, "", err
+	}
+	return e, e.Aggregate.ID, nil
+}
