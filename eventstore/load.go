@@ -50,9 +50,7 @@ func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yiel
 	if r.To > 0 {
 		end = strconv.Itoa(r.To)
 	}
-	key := rediskey.EventKeys(id).Stream
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	key := rediskey.Stream(id)
 	for got := s.fetch(ctx, id, key, next, end, firstPage); ; {
 		if got.err != nil {
 			return next, got.err
@@ -136,7 +134,7 @@ func (s *Store) decodeSome(id es.AggregateID, members []string, commits []decode
 func (s *Store) follows(ctx context.Context, id es.AggregateID, next int) (bool, error) {
 	beyond, err := do(ctx, s, func() ([]redis.Z, error) {
 		by := &redis.ZRangeBy{Min: strconv.Itoa(next), Max: "+inf", Count: 1}
-		return s.rdb.ZRangeByScoreWithScores(ctx, rediskey.EventKeys(id).Stream, by).Result()
+		return s.rdb.ZRangeByScoreWithScores(ctx, rediskey.Stream(id), by).Result()
 	})
 	if err != nil || len(beyond) == 0 {
 		return false, err
@@ -207,7 +205,7 @@ func (s *Store) HasRequest(ctx context.Context, id es.AggregateID, requestID str
 		return false, fail("find request", id, 0, requestID, err)
 	}
 	known, err := do(ctx, s, func() (bool, error) {
-		return s.rdb.SIsMember(ctx, rediskey.EventKeys(id).Requests, requestID).Result()
+		return s.rdb.SIsMember(ctx, rediskey.Requests(id), requestID).Result()
 	})
 	return known, fail("find request", id, 0, requestID, err)
 }
@@ -254,7 +252,7 @@ func (s *Store) newest(ctx context.Context, id es.AggregateID, rank, count int) 
 		return nil, err
 	}
 	page, err := do(ctx, s, func() ([]string, error) {
-		return s.rdb.ZRevRange(ctx, rediskey.EventKeys(id).Stream, int64(rank), int64(rank+count-1)).Result()
+		return s.rdb.ZRevRange(ctx, rediskey.Stream(id), int64(rank), int64(rank+count-1)).Result()
 	})
 	if errors.Is(err, redis.Nil) {
 		return nil, nil

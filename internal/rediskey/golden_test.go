@@ -27,6 +27,7 @@ func TestGoldenKeys(t *testing.T) {
 			Outbox: bucketTag(e) + ":outbox", Purged: bucketTag(e) + ":purged",
 			Identity: e.Identity, Member: e.IndexMember, Prefix: e.IndexPrefix, Upper: e.IndexUpper,
 		}, k, "%q", e.ID)
+		require.Equal(t, []string{e.EventStream, e.RequestIndex}, []string{rediskey.Stream(id), rediskey.Requests(id)})
 		require.Equal(t, e.Bucket, rediskey.Bucket(e.ID))
 		require.Equal(t, e.IDsIndex, rediskey.Index(id.Type, e.Bucket))
 		require.Equal(t, e.Snapshot, rediskey.Snapshot(id))

@@ -66,6 +66,15 @@ func EventKeys(id es.AggregateID) Events {
 	}
 }
 
+// Stream is [Events].Stream alone.
+func Stream(id es.AggregateID) string {
+	var room [256]byte
+	return string(appendIdentity(append(appendTag(room[:0], id.Type, Bucket(id.ID)), ':'), id))
+}
+
+// Requests is [Events].Requests alone.
+func Requests(id es.AggregateID) string { return Stream(id) + ":req_idx" }
+
 // Index is the key of [Events].IDs for one bucket of a type.
 func Index(t es.AggregateType, bucket int) string { return bucketKey(t, bucket, ":ids") }
 
