@@ -126,6 +126,22 @@ func TestDUP06_ALateRenewalWhoseReplyIsLostIsLateAllTheSame(t *testing.T) {
 	require.Equal(t, ids, pendingIDs(t, rdb, topic, "dead"))
 }
 
+// A failover may lose the last renewals; peers have seen the deadline pass that was left.
+func TestDUP06_ARenewalThatFindsAnOlderDeadlineIsLate(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic, ids := abandon(t, rdb, "left", 3)
+		lease(t, rdb, topic, "g", "left", 0)
+		g := alive(t, rdb, topic, "a")
+		silence(t, rdb, topic, "a")
+		require.NoError(t, g.Renew(t.Context()))
+		taken, swept := sweep(t, g, topic, 0)
+		require.Empty(t, taken)
+		require.True(t, swept.Waits)
+		require.Equal(t, ids, pendingIDs(t, rdb, topic, "left"))
+	})
+}
+
 func TestDUP06_OneFailedRenewalIsNoLoss(t *testing.T) {
 	t.Parallel()
 	p, rdb := through(t)
