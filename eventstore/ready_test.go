@@ -80,6 +80,9 @@ func TestCLU12_TheGuardFailsClosedWhereAMasterIsDown(t *testing.T) {
 		require.Error(t, appendOne(t, s, commitOf(typ.ID(fmt.Sprint(i)), 1)))
 	}
 	c.Nodes[2].Start(t)
+	// After many refused connections the client itself takes a second to dial again.
+	reached := func(ctx context.Context, master *redis.Client) error { return master.Ping(ctx).Err() }
+	require.Eventually(t, func() bool { return rdb.ForEachMaster(t.Context(), reached) == nil }, eventually, tick)
 	require.NoError(t, s.Ready(within(t, eventually), typ), "it waits for the cluster")
 	add(t, s, commitOf(typ.ID("a-1"), 1))
 }

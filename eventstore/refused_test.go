@@ -133,15 +133,20 @@ func TestFAIL01_AnAppendOutlivesADemotion(t *testing.T) {
 
 func TestFAIL03_AServerThatIsLoadingIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	server := redistest.Standalone(t, "loading-process-events-interval-bytes 1024", "lua-time-limit 60000")
+	// It answers after each 2 MB that it has loaded: 20 times.
+	server := redistest.Standalone(t, "rdbcompression no", "lua-time-limit 60000")
 	admin := server.Client(t)
 	typ := newType()
-	through, hasty, starting := open(server.Client(t), typ), open(server.Client(t), typ), open(server.Client(t), typ)
+	one := server.Options()
+	one.MaxRetries = -1
+	probe := redis.NewClient(one)
+	t.Cleanup(func() { _ = probe.Close() })
+	through, hasty, starting := open(server.Client(t), typ), open(probe, typ), open(server.Client(t), typ)
 	through.Patience, starting.Patience, hasty.Patience = eventually, time.Nanosecond, 10*time.Millisecond
 	commits := commitsOf(typ.ID("a-1"), 1, 2)
 	add(t, through, commits[0])
 	require.NoError(t, hasty.Ready(t.Context(), typ))
-	require.NoError(t, admin.Do(t.Context(), "DEBUG", "POPULATE", "20000", "ballast", "100").Err())
+	require.NoError(t, admin.Do(t.Context(), "DEBUG", "POPULATE", "20000", "ballast", "2000").Err())
 	require.NoError(t, admin.ConfigSet(t.Context(), "key-load-delay", "50").Err())
 
 	o := server.Options()
@@ -150,10 +155,6 @@ func TestFAIL03_AServerThatIsLoadingIsWaitedFor(t *testing.T) {
 	t.Cleanup(func() { _ = slow.Close() })
 	reloaded := make(chan error, 1)
 	go func() { reloaded <- slow.Do(t.Context(), "DEBUG", "RELOAD").Err() }()
-	one := server.Options()
-	one.MaxRetries = -1
-	probe := redis.NewClient(one)
-	t.Cleanup(func() { _ = probe.Close() })
 	require.Eventually(t, func() bool { return redis.HasErrorPrefix(probe.Ping(t.Context()).Err(), "LOADING") }, eventually, time.Millisecond)
 
 	_, err := hasty.Last(t.Context(), typ.ID("a-1"))
