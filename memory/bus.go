@@ -5,56 +5,46 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/headwater-go/headwater/es"
 )
 
-// The handler of a message is called this often at most, and waits doubling from the
-// first pause, unless its error asks for another.
+// What a subscription leaves unset.
 const (
 	maxDeliveries = 5
 	firstPause    = 10 * time.Millisecond
+	longestPause  = 30 * time.Second
+	grace         = 10 * time.Second
 )
 
-// bus keeps every message for as long as it lives, since a group that comes later
-// begins at the first one.
+// bus keeps every message for as long as it lives, since a group that comes later may
+// begin at the first one.
 type bus[M any] struct {
+	kind        string   // ends the names of its topics
+	start       es.Start // where a new group begins that does not say; "" = it must
 	aggregateOf func(M) es.AggregateID
 	copied      func(M) M
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	topics  map[typeKey][]M
+	topics  map[typeKey][]stored[M]
 	groups  map[groupKey]*group
+	readers int // that there ever were
 }
 
-type groupKey struct {
-	typeKey
-	name string
-}
-
-// group is how far the readers that share one topic are.
-type group struct {
-	// next is the first message that nobody has looked at.
-	next int
-	// waiting are earlier messages, in order, each behind one of its aggregate.
-	waiting []int
-	// busy are the aggregates of which a message is being handled.
-	busy map[es.AggregateID]bool
-}
-
-// delivery is one message on its way through a handler.
-type delivery[M any] struct {
-	group   *group
-	index   int
+// stored is a message and when it was published.
+type stored[M any] struct {
 	message M
+	ms      int64
 }
 
-func newBus[M any](aggregateOf func(M) es.AggregateID, copied func(M) M) *bus[M] {
-	b := &bus[M]{aggregateOf: aggregateOf, copied: copied, topics: map[typeKey][]M{}, groups: map[groupKey]*group{}}
+func newBus[M any](kind string, start es.Start, aggregateOf func(M) es.AggregateID, copied func(M) M) *bus[M] {
+	b := &bus[M]{
+		kind: kind, start: start, aggregateOf: aggregateOf, copied: copied,
+		topics: map[typeKey][]stored[M]{}, groups: map[groupKey]*group{},
+	}
 	b.changed = sync.NewCond(&b.mu)
 	return b
 }
@@ -63,135 +53,103 @@ func newBus[M any](aggregateOf func(M) es.AggregateID, copied func(M) M) *bus[M]
 func (b *bus[M]) publish(t es.AggregateType, messages ...M) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.topics[keyOf(t)] = append(b.topics[keyOf(t)], messages...)
+	topic := b.topics[keyOf(t)]
+	ms := time.Now().UnixMilli()
+	if n := len(topic); n > 0 {
+		ms = max(ms, topic[n-1].ms)
+	}
+	for _, m := range messages {
+		topic = append(topic, stored[M]{m, ms})
+	}
+	b.topics[keyOf(t)] = topic
 	b.changed.Broadcast()
 }
 
-// subscribe handles one message after the other until ctx is done.
+// reader is one running subscription.
+type reader[M any] struct {
+	es.Subscription
+	id     int
+	logger *slog.Logger
+	handle func(context.Context, M) error
+	parked map[*delivery[M]]*time.Timer
+}
+
+// subscribe handles messages until ctx is done, and what runs then for the grace.
 func (b *bus[M]) subscribe(ctx context.Context, logger *slog.Logger, s es.Subscription, handle func(context.Context, M) error) error {
-	if err := checkSubscription(s); err != nil {
+	r := &reader[M]{Subscription: withDefaults(s), logger: logger, handle: handle, parked: map[*delivery[M]]*time.Timer{}}
+	if logger == nil {
+		r.logger = slog.Default()
+	}
+	if err := b.join(r); err != nil {
 		return &es.Error{Op: "subscribe", Err: err}
 	}
-	if logger == nil {
-		logger = slog.Default()
-	}
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(r.Grace, end)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.changed.Broadcast()
 	})()
+	var workers sync.WaitGroup
+	for range r.Workers {
+		workers.Go(func() { b.work(ctx, lasting, r) })
+	}
+	workers.Wait()
+	b.leave(r)
+	return nil
+}
+
+func withDefaults(s es.Subscription) es.Subscription {
+	setDefault(&s.Workers, 1)
+	setDefault(&s.MaxDeliveries, maxDeliveries)
+	setDefault(&s.Backoff, firstPause)
+	setDefault(&s.MaxBackoff, longestPause)
+	setDefault(&s.Grace, grace)
+	return s
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// work handles one message after the other until ctx is done.
+func (b *bus[M]) work(ctx, lasting context.Context, r *reader[M]) {
 	for turn := 0; ; turn++ {
-		d := b.take(ctx, s, turn)
+		d := b.take(ctx, r, turn)
 		if d == nil {
-			return nil
+			return
 		}
-		done, dropped := b.deliver(ctx, d.message, handle)
-		if dropped != nil {
-			logger.ErrorContext(ctx, "message dropped", "group", s.Group,
-				"aggregate", b.aggregateOf(d.message).String(), "error", dropped)
+		err := guarded(func() error { return r.handle(es.WithDelivery(lasting, d.Delivery), b.copied(d.message)) })
+		switch {
+		case err == nil:
+			b.done(d)
+		case lasting.Err() != nil:
+			b.again(r, d, 0, 0) // the reader has left; another one gets the message
+		case errors.Is(err, es.ErrUnavailable), errors.Is(err, es.ErrUncertain):
+			b.again(r, d, 0, r.pause(1, err)) // no fault of the message
+		case es.IsPermanent(err), d.Attempt >= r.MaxDeliveries:
+			r.logger.ErrorContext(lasting, "message dropped", "group", r.Group,
+				"aggregate", b.aggregateOf(d.message).String(), "error", err)
+			b.done(d)
+		default:
+			b.again(r, d, 1, r.pause(d.Attempt, err))
 		}
-		b.finish(d, done)
 	}
 }
 
-func checkSubscription(s es.Subscription) error {
-	if s.Group == "" {
-		return es.Invalid("group is empty")
+// pause is how long to wait after the n-th failure.
+func (r *reader[M]) pause(n int, err error) time.Duration {
+	if asked, ok := es.RetryDelay(err); ok {
+		return asked
 	}
-	if len(s.Aggregates) == 0 {
-		return es.Invalid("group %q reads no aggregates", s.Group)
+	if n >= 20 {
+		return r.MaxBackoff
 	}
-	for _, t := range s.Aggregates {
-		if err := t.Validate(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take waits for a message of one of the types, which take turns at being first; nil
-// when ctx is done.
-func (b *bus[M]) take(ctx context.Context, s es.Subscription, turn int) *delivery[M] {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for ctx.Err() == nil {
-		for i := range s.Aggregates {
-			t := s.Aggregates[(turn+i)%len(s.Aggregates)]
-			if d := b.pick(groupKey{keyOf(t), s.Group}); d != nil {
-				return d
-			}
-		}
-		b.changed.Wait()
-	}
-	return nil
-}
-
-// pick takes the first message that has no earlier one of its aggregate before it.
-func (b *bus[M]) pick(key groupKey) *delivery[M] {
-	g := b.groups[key]
-	if g == nil {
-		g = &group{busy: map[es.AggregateID]bool{}}
-		b.groups[key] = g
-	}
-	topic := b.topics[key.typeKey]
-	free := func(i int) bool { return !g.busy[b.aggregateOf(topic[i])] }
-	if at := slices.IndexFunc(g.waiting, free); at >= 0 {
-		i := g.waiting[at]
-		g.waiting = slices.Delete(g.waiting, at, at+1)
-		return b.start(g, i, topic[i])
-	}
-	for g.next < len(topic) {
-		i := g.next
-		g.next++
-		if free(i) {
-			return b.start(g, i, topic[i])
-		}
-		g.waiting = append(g.waiting, i)
-	}
-	return nil
-}
-
-func (b *bus[M]) start(g *group, i int, message M) *delivery[M] {
-	g.busy[b.aggregateOf(message)] = true
-	return &delivery[M]{group: g, index: i, message: message}
-}
-
-// finish lets the next message of the aggregate go, or the same again if it is not done.
-func (b *bus[M]) finish(d *delivery[M], done bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(d.group.busy, b.aggregateOf(d.message))
-	if !done {
-		at, _ := slices.BinarySearch(d.group.waiting, d.index)
-		d.group.waiting = slices.Insert(d.group.waiting, at, d.index)
-	}
-	b.changed.Broadcast()
-}
-
-// deliver calls the handler until the message is handled or dropped; it is not done
-// where ctx ended before that, so that another reader of the group is to have it.
-func (b *bus[M]) deliver(ctx context.Context, message M, handle func(context.Context, M) error) (done bool, dropped error) {
-	for attempt, pause := 1, firstPause; ; attempt, pause = attempt+1, 2*pause {
-		err := guarded(func() error { return handle(ctx, b.copied(message)) })
-		if err == nil {
-			return true, nil
-		}
-		if ctx.Err() != nil {
-			return false, nil //nolint:nilerr // the reader has left; another one gets the message
-		}
-		if attempt == maxDeliveries || es.IsPermanent(err) {
-			return true, err
-		}
-		wait := pause
-		if asked, ok := es.RetryDelay(err); ok {
-			wait = asked
-		}
-		select {
-		case <-ctx.Done():
-			return false, nil
-		case <-time.After(wait):
-		}
-	}
+	return min(r.Backoff<<(n-1), r.MaxBackoff)
 }
 
 // guarded makes a panic an error, so that one message cannot end the process.

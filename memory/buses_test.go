@@ -51,6 +51,12 @@ func TestSentCommandsAreCompleteCopies(t *testing.T) {
 	})
 }
 
+func fromBeginning(group string) es.Subscription {
+	s := sub(group, orders)
+	s.Start = es.FromBeginning
+	return s
+}
+
 func TestPublishedCommitsAreDerivedCopiesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,7 +68,7 @@ func TestPublishedCommitsAreDerivedCopiesInOrder(t *testing.T) {
 		for _, group := range []string{"a", "b"} {
 			var got []es.Commit
 			read(t, func(ctx context.Context) error {
-				return b.Subscribe(ctx, sub(group, orders), func(_ context.Context, c es.Commit) error {
+				return b.Subscribe(ctx, fromBeginning(group), func(_ context.Context, c es.Commit) error {
 					got = append(got, c)
 					return nil
 				})

@@ -18,7 +18,7 @@ type EventBus struct {
 
 // NewEventBus is a bus without messages.
 func NewEventBus() *EventBus {
-	return &EventBus{bus: newBus(func(c es.Commit) es.AggregateID { return c.Aggregate }, copyCommit)}
+	return &EventBus{bus: newBus(":event", "", func(c es.Commit) es.AggregateID { return c.Aggregate }, copyCommit)}
 }
 
 // Publish implements [es.EventPublisher]: all of the commits, or none.
@@ -46,6 +46,11 @@ func (b *EventBus) Publish(ctx context.Context, commits ...es.Commit) error {
 	}
 	return nil
 }
+
+// Prepare makes the subscription's group, so that nothing published from then on is
+// missed. A new group on a topic that has commits must say where it begins. A broadcast
+// has nothing to prepare.
+func (b *EventBus) Prepare(_ context.Context, s es.Subscription) error { return b.bus.prepare(s) }
 
 // Subscribe implements [es.EventSubscriber].
 func (b *EventBus) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.Commit) error) error {

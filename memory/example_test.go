@@ -76,8 +76,10 @@ func ExampleNewCommandBus() {
 func ExampleNewEventBus() {
 	ctx, stop := context.WithCancel(context.Background())
 	bus := memory.NewEventBus()
+	projection := sub("projection", orders)
+	_ = bus.Prepare(ctx, projection) // what is published from now on is not missed
 	_ = bus.Publish(ctx, commit("o-1", 1))
-	err := bus.Subscribe(ctx, sub("projection", orders), func(_ context.Context, c es.Commit) error {
+	err := bus.Subscribe(ctx, projection, func(_ context.Context, c es.Commit) error {
 		fmt.Println(c.Aggregate, c.Version, len(c.Events))
 		stop()
 		return nil

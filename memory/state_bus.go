@@ -20,7 +20,7 @@ type StateBus struct {
 
 // NewStateBus is a bus without messages.
 func NewStateBus() *StateBus {
-	return &StateBus{bus: newBus(func(e es.StateEvent) es.AggregateID { return e.Aggregate }, copyStateEvent)}
+	return &StateBus{bus: newBus(":state", es.FromBeginning, func(e es.StateEvent) es.AggregateID { return e.Aggregate }, copyStateEvent)}
 }
 
 // Publish implements [es.StatePublisher].
@@ -39,6 +39,11 @@ func (b *StateBus) Publish(ctx context.Context, e es.StateEvent) error {
 	b.bus.publish(e.Aggregate.Type, e)
 	return nil
 }
+
+// Prepare makes the subscription's group, so that nothing published from then on is
+// missed. A new group begins at the beginning, unless Start says otherwise. A broadcast
+// has nothing to prepare.
+func (b *StateBus) Prepare(_ context.Context, s es.Subscription) error { return b.bus.prepare(s) }
 
 // Subscribe implements [es.StateSubscriber].
 func (b *StateBus) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.StateEvent) error) error {
