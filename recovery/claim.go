@@ -2,9 +2,7 @@ package recovery
 
 import (
 	"context"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -138,67 +136,4 @@ func (s *sweep) fetch(ctx context.Context, claimed []Entry) ([]Entry, error) {
 		s.swept.Gone = append(s.swept.Gone, gone...)
 	}
 	return found, nil
-}
-
-// readFailures reads what lua/fail_entry.lua has written: "<count> <first ms> …".
-func readFailures(text string) (count int, first time.Time) {
-	parts := strings.SplitN(text, " ", 3)
-	if len(parts) < 3 {
-		return 0, time.Time{}
-	}
-	n, errCount := strconv.Atoi(parts[0])
-	ms, errFirst := strconv.ParseInt(parts[1], 10, 64)
-	if errCount != nil || errFirst != nil {
-		return 0, time.Time{}
-	}
-	return n, time.UnixMilli(ms).UTC()
-}
-
-// forgetFailures looks at some failures and drops those of entries that are no longer
-// pending, which somebody else acknowledged.
-func (s *sweep) forgetFailures(ctx context.Context) error {
-	const some = 20
-	key := rediskey.Failed(s.Topic, s.Name)
-	var next uint64
-	pairs, err := do(ctx, s.Group, func() (pairs []string, err error) {
-		pairs, next, err = s.rdb.HScan(ctx, key, s.failures, "", some).Result()
-		return pairs, err
-	})
-	if err != nil {
-		return err
-	}
-	s.failures = next
-	var fields, ids []string
-	for pair := range slices.Chunk(pairs, 2) {
-		id, ok := strings.CutPrefix(pair[0], s.failurePrefix(s.stream))
-		if _, err := parseID(id); ok && err == nil { // else it belongs to the other stream
-			fields, ids = append(fields, pair[0]), append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	pending := make([]*redis.XPendingExtCmd, len(ids))
-	_, err = do(ctx, s.Group, func() ([]redis.Cmder, error) {
-		return s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, id := range ids {
-				pending[i] = p.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: s.stream, Group: s.Name, Start: id, End: id, Count: 1})
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return err
-	}
-	var stale []string
-	for i, p := range pending {
-		if len(p.Val()) == 0 {
-			stale = append(stale, fields[i])
-		}
-	}
-	if len(stale) == 0 {
-		return nil
-	}
-	_, err = do(ctx, s.Group, func() (int64, error) { return s.rdb.HDel(ctx, key, stale...).Result() })
-	return err
 }
