@@ -152,3 +152,25 @@ func TestLostReplyOfAnAppendThatDidNotHappen(t *testing.T) {
 	store.before = nil
 	requireAt(t, r, id, 1, 2)
 }
+
+// Each costs what the client waits for a dead server. Conflicts in between do not count.
+func TestUncertainOutcomesAreTriedAgainTwice(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		attempts, conflicts int
+		want                int64
+	}{"alone": {10, 0, 3}, "fewer attempts": {2, 0, 2}, "among conflicts": {10, 2, 9}} {
+		r, store, id := rivalled(t, 1000)
+		r.Attempts = c.attempts
+		conflict, calls := store.before, 0
+		store.before = func(commit es.Commit) error {
+			if calls++; calls%(c.conflicts+1) == 0 {
+				return es.ErrUncertain
+			}
+			return conflict(commit)
+		}
+		_, err := r.Handle(t.Context(), es.NewCommand(id, add{1}))
+		require.ErrorIs(t, err, es.ErrUncertain, what)
+		require.Equal(t, c.want, store.appends.Load(), what)
+	}
+}

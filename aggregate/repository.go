@@ -31,7 +31,8 @@ type Repository[S any] struct {
 	// in many processes.
 	NewID func() string
 	// Attempts limits how often one command is tried when others change its aggregate
-	// at the same time. Defaults to 10.
+	// at the same time. Defaults to 10. After an [es.ErrUncertain] it is tried again
+	// twice at most: each took as long as the store's client waits and retries by itself.
 	Attempts int
 	// Logger hears of snapshots that could not be used or saved, once for each aggregate
 	// until one is saved. Defaults to slog.Default().
@@ -59,18 +60,24 @@ func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, 
 	if err := r.accepts(&cmd); err != nil {
 		return es.Result{}, located(&cmd, 0, err)
 	}
-	pauses := r.pauses(ctx)
+	pauses, uncertain := r.pauses(ctx), 0
 	for {
 		version, done, err := r.attempt(ctx, &cmd)
 		if done {
 			return es.Result{Aggregate: cmd.Aggregate, Version: version}, nil
 		}
-		if again(&cmd, err) && pause(ctx, pauses.NextBackOff()) {
+		if errors.Is(err, es.ErrUncertain) {
+			uncertain++
+		}
+		if uncertain <= maxUncertain && again(&cmd, err) && pause(ctx, pauses.NextBackOff()) {
 			continue
 		}
 		return r.settle(ctx, &cmd, version, err)
 	}
 }
+
+// maxUncertain is how many uncertain outcomes of one command are followed by another attempt.
+const maxUncertain = 2
 
 // attempt is the whole of event sourcing: load, decide, evolve, append. It returns the
 // version that the aggregate is at, and whether this command took it there.
