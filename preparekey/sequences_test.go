@@ -104,53 +104,58 @@ func (s *sequence) keyOf(redisKey string) string {
 	return ""
 }
 
-var operation = regexp.MustCompile(`^(\w+)\((\w+)(?:,(?:old=(\w+),new=)?(\w+))?(?: -> (\w+),(\w+))?(?:,ttlAt=(-?\d+))?\)(?:\{(.*)\})?$`)
+var operation = regexp.MustCompile(`^(\w+)\((\w+)(?:,(?:old=([\w-]+),new=)?([\w-]+))?(?: -> (\w+),([\w-]+))?(?:,ttlAt=(-?\d+))?\)(?:\{(.*)\})?$`)
 
 // do carries out one operation, and compares its answer and what is stored then.
 func (s *sequence) do(op string, want policy) {
 	s.t.Helper()
 	m := operation.FindStringSubmatch(op)
 	require.NotNil(s.t, m, op)
+	if ttlAt := m[7]; ttlAt != "" && time.Until(until(s.t, ttlAt)) < 0 { // only a Kotlin node can do this
+		plant(s.t, s.rdb, rediskey.Prepare(s.name, m[2]), encoded(s.t, m[4]), ttlAt)
+		s.requireAfter(op, want)
+		return
+	}
+	result, err := s.call(m)
+	s.requireResult(op, want, result, err)
+	s.requireAfter(op, want)
+}
+
+// call carries out an operation that was taken apart.
+func (s *sequence) call(m []string) (result any, err error) {
+	s.t.Helper()
 	ctx, verb, key, old, value, ttlAt := s.t.Context(), m[1], m[2], m[3], m[4], m[7]
 	var ttl time.Duration
 	if ttlAt != "" {
-		if ttl = time.Until(until(s.t, ttlAt)); ttl < 0 { // only a Kotlin node can do this
-			plant(s.t, s.rdb, rediskey.Prepare(s.name, key), encoded(s.t, value), ttlAt)
-			s.requireAfter(op, want)
-			return
-		}
+		ttl = time.Until(until(s.t, ttlAt))
 	}
-	var result any
-	var err error
 	switch {
 	case verb == "prepare":
-		result, err = s.keys.Prepare(ctx, key, value, ttl)
+		return s.keys.Prepare(ctx, key, value, ttl)
 	case verb == "reprepare" && old != "":
-		result, err = s.keys.ReprepareFrom(ctx, key, old, value, ttl)
+		return s.keys.ReprepareFrom(ctx, key, old, value, ttl)
 	case verb == "reprepare":
-		result, err = s.keys.Reprepare(ctx, key, value, ttl)
+		return s.keys.Reprepare(ctx, key, value, ttl)
 	case verb == "rollback" && value != "":
-		result, err = s.keys.RollbackFrom(ctx, key, value)
+		return s.keys.RollbackFrom(ctx, key, value)
 	case verb == "rollback":
-		result, err = s.keys.Rollback(ctx, key)
+		return s.keys.Rollback(ctx, key)
 	case verb == "get":
-		result, err = orNothing(s.keys.Get(ctx, key))
+		return orNothing(s.keys.Get(ctx, key))
 	case verb == "getValue":
-		result, err = s.getValue(key)
+		return s.getValue(key)
 	case verb == "move":
-		result, err = preparekey.Move(ctx, s.keys, key, value, m[5], m[6], ttl)
+		return preparekey.Move(ctx, s.keys, key, value, m[5], m[6], ttl)
 	case verb == "usingPrepare":
-		result, err = preparekey.Using(ctx, s.keys, key, value, 0, func(context.Context) error {
+		return preparekey.Using(ctx, s.keys, key, value, 0, func(context.Context) error {
 			if m[8] == "error" {
 				return errContinuation
 			}
 			return nil
 		})
-	default:
-		require.Fail(s.t, "unknown operation", op)
 	}
-	s.requireResult(op, want, result, err)
-	s.requireAfter(op, want)
+	require.Fail(s.t, "unknown operation", m[0])
+	return nil, nil
 }
 
 var errContinuation = errors.New("the continuation failed")
