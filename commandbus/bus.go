@@ -5,6 +5,7 @@ package commandbus
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,10 +24,19 @@ type Bus struct {
 	// Middleware wraps the handlers of every subscription. A panic of a handler is an
 	// error in any case.
 	Middleware []es.Middleware
+	// Requests is asked, in a group that is SharedWithWow, whether a command that a Kotlin
+	// process took itself was carried out: one that was not is handled. An eventstore.Store
+	// can tell. Without it such commands are handled all; the store then tells repeats.
+	Requests Requests
 
 	rdb   redis.UniversalClient
 	codec es.Codec
 	newID func() string
+}
+
+// Requests knows which commands were carried out, by their request ids.
+type Requests interface {
+	HasRequest(ctx context.Context, id es.AggregateID, requestID string) (bool, error)
 }
 
 // New is a bus on a standalone server, Sentinel or a cluster.
@@ -64,9 +74,15 @@ func (b *Bus) Send(ctx context.Context, c es.Command) error {
 }
 
 // Prepare makes the subscription's group, so that nothing sent from then on is missed.
-// A new group begins at the beginning of the stream, unless Start says otherwise.
+// A new group begins at the beginning of the stream, unless Start says otherwise. A
+// broadcast has nothing to prepare: its group begins and ends with Subscribe.
 func (b *Bus) Prepare(ctx context.Context, s es.Subscription) error {
-	return redisstream.Prepare(ctx, b.rdb, b.config(s))
+	return b.with("prepare", s, func(c redisstream.Config) error {
+		if s.Broadcast {
+			return nil
+		}
+		return redisstream.Prepare(ctx, b.rdb, c)
+	})
 }
 
 // Subscribe implements [es.CommandSubscriber]. A command is acknowledged when the
@@ -77,22 +93,46 @@ func (b *Bus) Subscribe(ctx context.Context, s es.Subscription, h es.CommandHand
 		_, err := h(ctx, m.(es.Command)) //nolint:forcetypeassert // decode makes no other
 		return err
 	}, b.Middleware...)
-	return redisstream.Subscribe(ctx, b.rdb, b.config(s), b.decode, func(ctx context.Context, m any) error {
-		if c, _ := m.(es.Command); c.Void {
+	return b.with("subscribe", s, func(c redisstream.Config) error {
+		return redisstream.Subscribe(ctx, b.rdb, c, b.decode, func(ctx context.Context, m any) error {
+			if passed, err := b.passOver(ctx, s, m); passed || err != nil {
+				return err
+			}
+			if err := handle(ctx, m); !errors.Is(err, es.ErrRefused) {
+				return err
+			}
 			return nil
-		}
-		if err := handle(ctx, m); !errors.Is(err, es.ErrRefused) {
-			return err
-		}
-		return nil
+		})
 	})
 }
 
-func (b *Bus) config(s es.Subscription) redisstream.Config {
+// passOver reports that a command is none of this group's business.
+func (b *Bus) passOver(ctx context.Context, s es.Subscription, m any) (bool, error) {
+	c, _ := m.(es.Command)
+	if c.Void || !s.SharedWithWow || b.Requests == nil || !strings.EqualFold(c.Header.Get(es.HeaderLocalFirst), "true") {
+		return c.Void, nil
+	}
+	return b.Requests.HasRequest(ctx, c.Aggregate, c.RequestID)
+}
+
+// with calls f with the configuration of s, and says where an error happened.
+func (b *Bus) with(op string, s es.Subscription, f func(redisstream.Config) error) error {
 	if s.Start == "" {
 		s.Start = es.FromBeginning
 	}
-	return redisstream.NewConfig(s, b.id(), rediskey.Command)
+	var err error
+	for _, t := range s.Aggregates {
+		if err == nil {
+			err = t.Validate()
+		}
+	}
+	if err == nil {
+		err = f(redisstream.NewConfig(s, b.id(), rediskey.Command))
+	}
+	if err != nil {
+		return &es.Error{Op: op + " to commands", Err: err}
+	}
+	return nil
 }
 
 func (b *Bus) decode(data []byte) (any, string, error) {

@@ -8,6 +8,8 @@ const (
 	HeaderOperator     = "command_operator"
 	HeaderUserAgent    = "user_agent"
 	HeaderRemoteIP     = "remote_ip"
+	// HeaderLocalFirst is "true" where a Kotlin process took the message itself as well.
+	HeaderLocalFirst = "local_first"
 )
 
 // Header is the ordered metadata of a message; the order is the order on the wire.

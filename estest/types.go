@@ -9,6 +9,17 @@ import (
 	"github.com/headwater-go/headwater/es"
 )
 
+// Change is the command of the suites' aggregates.
+type Change struct {
+	Data   string            `json:"data"`
+	Number int64             `json:"number"`
+	Labels map[string]string `json:"labels"`
+	Tree   any               `json:"tree"`
+}
+
+// CommandName implements [es.CommandBody].
+func (Change) CommandName() string { return "change" }
+
 // Created is the first event of the suites' aggregates.
 type Created struct {
 	Data string `json:"data"`
@@ -44,10 +55,10 @@ type Nested struct {
 // EventName implements [es.EventBody].
 func (Nested) EventName() string { return "nested" }
 
-// TypesOf is the table of the suites' events for an aggregate type, which a driver
+// TypesOf is the table of the suites' messages for an aggregate type, which a driver
 // builds its codec with.
 func TypesOf(t es.AggregateType) es.Types {
-	return es.Types{Aggregate: t, Events: []es.Type{
+	return es.Types{Aggregate: t, Commands: []es.Type{{Body: Change{}, BodyType: "estest.change"}}, Events: []es.Type{
 		{Body: Created{}, BodyType: bodyType(Created{})},
 		{Body: Changed{}, BodyType: bodyType(Changed{})},
 		{Body: Measured{}, BodyType: bodyType(Measured{})},

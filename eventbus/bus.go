@@ -4,6 +4,7 @@ package eventbus
 
 import (
 	"context"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -57,34 +58,63 @@ func (b *Bus) Publish(ctx context.Context, commits ...es.Commit) error {
 		var err error
 		if c.Aggregate != first {
 			err = es.Invalid("commit %d is of another aggregate than %s", i+1, first)
-		} else {
+		} else if err = c.Validate(); err == nil {
 			messages[i], err = b.codec.EncodeCommit(c)
 		}
 		if err != nil {
-			return &es.Error{Op: "publish", Aggregate: c.Aggregate, Version: c.Version, Err: err}
+			return &es.Error{Op: "publish", Aggregate: c.Aggregate, Version: c.Version, RequestID: c.RequestID, Err: err}
 		}
 	}
 	if err := redisstream.Publish(ctx, b.rdb, rediskey.Event(first.Type), messages...); err != nil {
-		return &es.Error{Op: "publish", Aggregate: first, Version: commits[0].Version, Err: err}
+		return &es.Error{Op: "publish", Aggregate: first, Version: commits[0].Version, RequestID: commits[0].RequestID, Err: err}
 	}
 	return nil
 }
 
 // Prepare makes the subscription's group, so that nothing published from then on is
-// missed. A new group on a stream that has entries must say where it begins.
+// missed. A new group on a stream that has entries must say where it begins. A broadcast
+// has nothing to prepare: its group begins and ends with Subscribe.
 func (b *Bus) Prepare(ctx context.Context, s es.Subscription) error {
-	return redisstream.Prepare(ctx, b.rdb, b.config(s))
+	return b.with("prepare", s, func(c redisstream.Config) error {
+		if s.Broadcast {
+			return nil
+		}
+		return redisstream.Prepare(ctx, b.rdb, c)
+	})
 }
 
-// Subscribe implements [es.EventSubscriber].
+// Subscribe implements [es.EventSubscriber]. In a group that is SharedWithWow, commits
+// that a Kotlin process took itself are acknowledged without a call: if it died before
+// it was done, nobody handles them.
 func (b *Bus) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.Commit) error) error {
-	return redisstream.Subscribe(ctx, b.rdb, b.config(s), b.decode, redisstream.Handler(es.Chain(func(ctx context.Context, m any) error {
+	handle := es.Chain(func(ctx context.Context, m any) error {
 		return h(ctx, m.(es.Commit)) //nolint:forcetypeassert // decode makes no other
-	}, b.Middleware...)))
+	}, b.Middleware...)
+	return b.with("subscribe", s, func(c redisstream.Config) error {
+		return redisstream.Subscribe(ctx, b.rdb, c, b.decode, func(ctx context.Context, m any) error {
+			if e, _ := m.(es.Commit); s.SharedWithWow && strings.EqualFold(e.Header.Get(es.HeaderLocalFirst), "true") {
+				return nil
+			}
+			return handle(ctx, m)
+		})
+	})
 }
 
-func (b *Bus) config(s es.Subscription) redisstream.Config {
-	return redisstream.NewConfig(s, b.id(), rediskey.Event)
+// with calls f with the configuration of s, and says where an error happened.
+func (b *Bus) with(op string, s es.Subscription, f func(redisstream.Config) error) error {
+	var err error
+	for _, t := range s.Aggregates {
+		if err == nil {
+			err = t.Validate()
+		}
+	}
+	if err == nil {
+		err = f(redisstream.NewConfig(s, b.id(), rediskey.Event))
+	}
+	if err != nil {
+		return &es.Error{Op: op + " to commits", Err: err}
+	}
+	return nil
 }
 
 func (b *Bus) decode(data []byte) (any, string, error) {

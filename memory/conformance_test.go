@@ -27,3 +27,15 @@ func newPrepareKey[V any](*testing.T) *memory.PrepareKey[V] { return memory.NewP
 func TestPrepareKey(t *testing.T) {
 	estest.TestPrepareKey(t, newPrepareKey[string], newPrepareKey[estest.Holder])
 }
+
+func TestCommandBus(t *testing.T) {
+	estest.TestCommandBus(t, func(*testing.T, ...es.Types) *memory.CommandBus { return memory.NewCommandBus() })
+}
+
+func TestEventBus(t *testing.T) {
+	estest.TestEventBus(t, func(*testing.T, ...es.Types) *memory.EventBus { return memory.NewEventBus() })
+}
+
+func TestStateBus(t *testing.T) {
+	estest.TestStateBus(t, func(*testing.T, ...es.Types) *memory.StateBus { return memory.NewStateBus() })
+}

@@ -4,6 +4,7 @@ package statebus
 
 import (
 	"context"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,6 +34,9 @@ func New[S any](rdb redis.UniversalClient, codec es.Codec) *Bus[S] {
 	return &Bus[S]{rdb: rdb, codec: codec, newID: es.NewRandomIDs()}
 }
 
+// Group is the name of a processor's group, as Wow names it: its own is SnapshotDispatcher.
+func Group(context, processor string) string { return context + "." + processor }
+
 func (b *Bus[S]) id() string {
 	if b.NewID != nil {
 		return b.NewID()
@@ -42,39 +46,69 @@ func (b *Bus[S]) id() string {
 
 // Publish implements [es.StatePublisher]. The state must be an S.
 func (b *Bus[S]) Publish(ctx context.Context, e es.StateEvent) error {
-	var err error
-	if _, ok := e.State.(S); !ok {
+	err := e.Validate()
+	if _, ok := e.State.(S); !ok && err == nil {
 		err = es.Invalid("the state is a %T", e.State)
-	} else {
+	}
+	if err == nil {
 		var data []byte
 		if data, err = b.codec.EncodeStateEvent(&e); err == nil {
 			err = redisstream.Publish(ctx, b.rdb, rediskey.State(e.Aggregate.Type), data)
 		}
 	}
 	if err != nil {
-		return &es.Error{Op: "publish state", Aggregate: e.Aggregate, Version: e.Version, Err: err}
+		return &es.Error{Op: "publish state", Aggregate: e.Aggregate, Version: e.Version, RequestID: e.RequestID, Err: err}
 	}
 	return nil
 }
 
 // Prepare makes the subscription's group, so that nothing published from then on is
 // missed. A new group begins at the beginning of the stream, unless Start says otherwise.
+// A broadcast has nothing to prepare: its group begins and ends with Subscribe.
 func (b *Bus[S]) Prepare(ctx context.Context, s es.Subscription) error {
-	return redisstream.Prepare(ctx, b.rdb, b.config(s))
+	return b.with("prepare", s, func(c redisstream.Config) error {
+		if s.Broadcast {
+			return nil
+		}
+		return redisstream.Prepare(ctx, b.rdb, c)
+	})
 }
 
-// Subscribe implements [es.StateSubscriber]. The events' State is an S.
+// Subscribe implements [es.StateSubscriber]. The events' State is an S. In a group that is
+// SharedWithWow, those that a Kotlin process took itself are acknowledged without a call:
+// if it died before it was done, nobody handles them.
 func (b *Bus[S]) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.StateEvent) error) error {
-	return redisstream.Subscribe(ctx, b.rdb, b.config(s), b.decode, redisstream.Handler(es.Chain(func(ctx context.Context, m any) error {
+	handle := es.Chain(func(ctx context.Context, m any) error {
 		return h(ctx, m.(es.StateEvent)) //nolint:forcetypeassert // decode makes no other
-	}, b.Middleware...)))
+	}, b.Middleware...)
+	return b.with("subscribe", s, func(c redisstream.Config) error {
+		return redisstream.Subscribe(ctx, b.rdb, c, b.decode, func(ctx context.Context, m any) error {
+			if e, _ := m.(es.StateEvent); s.SharedWithWow && strings.EqualFold(e.Header.Get(es.HeaderLocalFirst), "true") {
+				return nil
+			}
+			return handle(ctx, m)
+		})
+	})
 }
 
-func (b *Bus[S]) config(s es.Subscription) redisstream.Config {
+// with calls f with the configuration of s, and says where an error happened.
+func (b *Bus[S]) with(op string, s es.Subscription, f func(redisstream.Config) error) error {
 	if s.Start == "" {
 		s.Start = es.FromBeginning
 	}
-	return redisstream.NewConfig(s, b.id(), rediskey.State)
+	var err error
+	for _, t := range s.Aggregates {
+		if err == nil {
+			err = t.Validate()
+		}
+	}
+	if err == nil {
+		err = f(redisstream.NewConfig(s, b.id(), rediskey.State))
+	}
+	if err != nil {
+		return &es.Error{Op: op + " to states", Err: err}
+	}
+	return nil
 }
 
 func (b *Bus[S]) decode(data []byte) (any, string, error) {
