@@ -13,7 +13,7 @@ import (
 
 // Append implements [es.Appender]. Before the first append to a type it does what
 // [Store.Ready] does, and fails where that fails. Over [MaxBatch] commits, or over
-// MaxBytes in one of them, it is an [es.ErrTooLarge].
+// MaxBytes in one of them or [MaxBatchBytes] in all, it is an [es.ErrTooLarge].
 func (s *Store) Append(ctx context.Context, o es.AppendOptions, commits ...es.Commit) (es.Appended, error) {
 	if len(commits) == 0 {
 		return es.Appended{}, fail("append", es.AggregateID{}, 0, "", es.Invalid("no commits"))
@@ -42,10 +42,14 @@ func (s *Store) append(ctx context.Context, o es.AppendOptions, commits []es.Com
 		keys = append(keys, key.IDs, key.Purged)
 		args[2] = key.Member
 	}
+	size := 0
 	for i := range commits {
 		data, err := s.encode(&commits[i])
 		if err != nil {
 			return es.Appended{}, fail("append", first.Aggregate, commits[i].Version, commits[i].RequestID, err)
+		}
+		if size += len(data); size > MaxBatchBytes {
+			return es.Appended{}, fmt.Errorf("%w: the commits have over %d bytes together", es.ErrTooLarge, MaxBatchBytes)
 		}
 		args = append(args, commits[i].RequestID, data)
 	}

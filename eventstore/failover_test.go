@@ -155,7 +155,7 @@ func TestFAIL11_WhoAppendsToAServerThatIsGoneIsToldSoon(t *testing.T) {
 	server.Kill(t)
 	start := time.Now()
 	err := appendOne(t, s, commitOf(typ.ID("a-1"), 2))
-	require.ErrorIs(t, err, es.ErrUncertain)
+	require.ErrorIs(t, err, es.ErrUnavailable)
 	require.Less(t, time.Since(start), 10*time.Second)
 	server.Start(t) // empty: nothing was persisted
 	require.ErrorIs(t, appendOne(t, s, commitOf(typ.ID("a-1"), 2)), es.ErrVersionConflict)

@@ -2,9 +2,10 @@ package eventstore
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"iter"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,9 +18,9 @@ import (
 	"github.com/headwater-go/headwater/internal/rediskey"
 )
 
-// A page is as many commits as fill about pageBytes, by the average of the one before;
-// so the memory that loading takes depends neither on the history's length nor on its
-// commits' size.
+// A page is as many commits as fill about pageBytes, by the average of the one before.
+// So the memory that loading takes does not depend on the history's length, and hardly
+// on its commits' size once the first page is through.
 const (
 	firstPage = 100
 	maxPage   = 1000
@@ -102,7 +103,7 @@ type decoded struct {
 }
 
 // following is the size of the page after a full one.
-func (p page) following() int { return min(max(pageBytes*p.size/p.bytes, 1), maxPage) }
+func (p page) following() int { return min(max(pageBytes*p.size/max(p.bytes, 1), 1), maxPage) }
 
 func (s *Store) fetch(ctx context.Context, id es.AggregateID, key string, from int, to string, size int) page {
 	members, err := do(ctx, s, func() ([]string, error) {
@@ -146,9 +147,15 @@ func (s *Store) follows(ctx context.Context, id es.AggregateID, next int) (bool,
 }
 
 // decode reads a member, which must be of the aggregate under whose key it stands.
-func (s *Store) decode(id es.AggregateID, member string) (es.Commit, error) {
+// A body's own method, or an upcaster, may panic: on whatever goroutine, that is an error.
+func (s *Store) decode(id es.AggregateID, member string) (c es.Commit, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: decoding: %v\n%s", es.ErrPanic, p, debug.Stack())
+		}
+	}()
 	// The codec only looks at what it is given (see [es.Codec]), so no copy is made of it.
-	c, err := s.codec.DecodeCommit(unsafe.Slice(unsafe.StringData(member), len(member))) //nolint:gosec // read only
+	c, err = s.codec.DecodeCommit(unsafe.Slice(unsafe.StringData(member), len(member))) //nolint:gosec // read only
 	if err != nil {
 		return c, err
 	}
@@ -254,9 +261,6 @@ func (s *Store) newest(ctx context.Context, id es.AggregateID, rank, count int) 
 	page, err := do(ctx, s, func() ([]string, error) {
 		return s.rdb.ZRevRange(ctx, rediskey.Stream(id), int64(rank), int64(rank+count-1)).Result()
 	})
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
 	return page, err
 }
 

@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strconv"
 
@@ -15,46 +14,63 @@ import (
 
 // Unpublished implements [es.Outbox]. It pages through the notes by rank, lowest
 // version first within each bucket; a note that moves meanwhile may come twice or be
-// left to the next look.
+// left to the next look. A member that is no note is an [es.ErrCorrupt], after which the
+// sequence goes on where the caller does: it hides no other note.
 func (s *Store) Unpublished(ctx context.Context, t es.AggregateType) iter.Seq2[es.Note, error] {
 	return func(yield func(es.Note, error) bool) {
-		for b := range rediskey.Buckets {
-			more, err := s.notes(ctx, t, rediskey.Outbox(t, b), yield)
-			if err != nil {
-				yield(es.Note{}, fail("unpublished "+t.String(), es.AggregateID{}, 0, "", err))
-			}
-			if err != nil || !more {
-				return
-			}
+		if err := s.notes(ctx, t, yield); err != nil {
+			yield(es.Note{}, fail("unpublished "+t.String(), es.AggregateID{}, 0, "", err))
 		}
 	}
 }
 
-// notes yields one bucket's notes, and says whether the caller wants more.
-func (s *Store) notes(ctx context.Context, t es.AggregateType, key string, yield func(es.Note, error) bool) (bool, error) {
+// notes reads the first page of every bucket in one round trip, which mostly is all.
+func (s *Store) notes(ctx context.Context, t es.AggregateType, yield func(es.Note, error) bool) error {
 	const size = 256
 	if err := t.Validate(); err != nil {
-		return false, err
+		return err
 	}
-	for rank := int64(0); ; rank += size {
-		page, err := do(ctx, s, func() ([]redis.Z, error) { return s.rdb.ZRangeWithScores(ctx, key, rank, rank+size-1).Result() })
+	more := make([]int, rediskey.Buckets)
+	for b := range more {
+		more[b] = b
+	}
+	for rank := int64(0); len(more) > 0; rank += size {
+		pages := make([]*redis.ZSliceCmd, len(more))
+		_, err := do(ctx, s, func() ([]redis.Cmder, error) {
+			return s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for i, b := range more {
+					pages[i] = p.ZRangeWithScores(ctx, rediskey.Outbox(t, b), rank, rank+size-1)
+				}
+				return nil
+			})
+		})
 		if err != nil {
-			return false, err
+			return err
 		}
-		for _, z := range page {
-			member, _ := z.Member.(string)
-			id, tenant, err := rediskey.ParseIdentity(member)
-			if err != nil {
-				return false, err
+		var full []int
+		for i, b := range more {
+			page := pages[i].Val()
+			for _, z := range page {
+				if !yield(note(t, z)) {
+					return nil
+				}
 			}
-			if !yield(es.Note{Aggregate: t.ID(id).InTenant(tenant), Version: int(z.Score)}, nil) {
-				return false, nil
+			if len(page) == size {
+				full = append(full, b)
 			}
 		}
-		if len(page) < size {
-			return true, nil
-		}
+		more = full
 	}
+	return nil
+}
+
+func note(t es.AggregateType, z redis.Z) (es.Note, error) {
+	member, _ := z.Member.(string)
+	id, tenant, err := rediskey.ParseIdentity(member)
+	if err != nil {
+		return es.Note{}, fail("unpublished "+t.String(), es.AggregateID{}, 0, "", err)
+	}
+	return es.Note{Aggregate: t.ID(id).InTenant(tenant), Version: int(z.Score)}, nil
 }
 
 // Published implements [es.Outbox].
@@ -93,9 +109,9 @@ type PurgeOptions struct {
 
 // Purge removes every trace of an aggregate: its commits, request ids, note, index
 // entry and snapshot. The aggregate must be at version, else it is an
-// [es.ErrVersionConflict] and only its snapshot is gone, which costs time and nothing
-// else; where nothing is stored it is an [es.ErrNotFound]. What was published stays
-// with whoever read it. It cannot be undone.
+// [es.ErrVersionConflict]; where nothing is stored it is an [es.ErrNotFound], and so it
+// is after an [es.ErrUncertain] that had purged it. What was published stays with
+// whoever read it. It cannot be undone.
 func (s *Store) Purge(ctx context.Context, id es.AggregateID, version int, o PurgeOptions) error {
 	return fail("purge", id, version, "", s.purge(ctx, id, version, o))
 }
@@ -109,13 +125,16 @@ func (s *Store) purge(ctx context.Context, id es.AggregateID, version int, o Pur
 		tombstone = "1"
 	}
 	key := rediskey.EventKeys(id)
-	keys := []string{key.Stream, key.Requests, key.IDs, key.Outbox, key.Purged}
+	if err := s.mayPurge(ctx, key.Stream, version); err != nil {
+		return err
+	}
 	// The snapshot lives in another slot. It goes first, so that a purge that is cut
 	// short leaves no snapshot without events, and again after, in case one was saved
 	// in between; the repository would not believe it anyhow.
 	if err := s.dropSnapshot(ctx, id); err != nil {
 		return err
 	}
+	keys := []string{key.Stream, key.Requests, key.IDs, key.Outbox, key.Purged}
 	answer, err := do(ctx, s, func() (any, error) {
 		return lua.PurgeAggregate.Run(ctx, s.rdb, keys, strconv.Itoa(version), key.Identity, key.Member, tombstone)
 	})
@@ -123,20 +142,29 @@ func (s *Store) purge(ctx context.Context, id es.AggregateID, version int, o Pur
 		return err
 	}
 	switch answer {
-	case "ok":
+	case "ok", "none": // none: an earlier try did it, whose reply was lost
 		return s.dropSnapshot(ctx, id)
-	case "none":
-		return es.ErrNotFound
 	case "version":
 		return es.ErrVersionConflict
 	}
 	return unexpected(answer)
 }
 
+// mayPurge looks before anything goes; the script looks again.
+func (s *Store) mayPurge(ctx context.Context, stream string, version int) error {
+	newest, err := do(ctx, s, func() ([]redis.Z, error) { return s.rdb.ZRevRangeWithScores(ctx, stream, 0, 0).Result() })
+	switch {
+	case err != nil:
+		return err
+	case len(newest) == 0:
+		return es.ErrNotFound
+	case newest[0].Score != float64(version):
+		return es.ErrVersionConflict
+	}
+	return nil
+}
+
 func (s *Store) dropSnapshot(ctx context.Context, id es.AggregateID) error {
 	_, err := do(ctx, s, func() (int64, error) { return s.rdb.Unlink(ctx, rediskey.Snapshot(id)).Result() })
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
 	return err
 }

@@ -2,7 +2,9 @@ package eventstore_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -13,6 +15,7 @@ import (
 	"github.com/headwater-go/headwater/internal/rediskey"
 	"github.com/headwater-go/headwater/internal/redistest"
 	"github.com/headwater-go/headwater/lua"
+	"github.com/headwater-go/headwater/wire"
 )
 
 func TestSTO11_AHugeSetOfRequestsIsGivenBackInTheBackground(t *testing.T) {
@@ -48,7 +51,7 @@ func TestSTO12_APurgedAggregateLeavesNothingToItsNextLife(t *testing.T) {
 			require.NoError(t, rdb.Set(t.Context(), rediskey.Snapshot(c.Aggregate), "a snapshot", 0).Err())
 		}
 		require.ErrorIs(t, s.Purge(t.Context(), id, 9, eventstore.PurgeOptions{}), es.ErrVersionConflict)
-		require.Nil(t, content(t, rdb, rediskey.Snapshot(id)), "a refused purge costs the snapshot, as Purge says")
+		require.NotNil(t, content(t, rdb, rediskey.Snapshot(id)), "a refused purge takes nothing")
 		require.ErrorIs(t, s.Purge(t.Context(), typ.ID("nobody"), 1, eventstore.PurgeOptions{}), es.ErrNotFound)
 		requireStored(t, s, id, first...)
 
@@ -156,4 +159,86 @@ func TestKEY05_NothingDoneInOneTenantTouchesAnother(t *testing.T) {
 
 	require.NoError(t, s.Purge(t.Context(), mine, 2, eventstore.PurgeOptions{}))
 	require.NoError(t, appendOne(t, s, commitOf(theirs, 1)), "the id is free, for whoever comes")
+}
+
+func TestAPurgeWhoseReplyWasLostIsDone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	proxy := redistest.NewProxy(t, server.Addr)
+	through := redis.NewClient(&redis.Options{Addr: proxy.Addr})
+	t.Cleanup(func() { _ = through.Close() })
+	typ := newType()
+	s, id := open(through, typ), typ.ID("1")
+	require.NoError(t, appendOne(t, s, commitOf(id, 1)))
+	require.NoError(t, s.Purge(t.Context(), typ.ID("1"), 1, eventstore.PurgeOptions{Tombstone: true})) // loads the script
+	other := typ.ID("2")
+	require.NoError(t, appendOne(t, s, commitOf(other, 1)))
+	proxy.DropReply("EVALSHA " + lua.PurgeAggregate.Hash())
+	require.NoError(t, s.Purge(t.Context(), other, 1, eventstore.PurgeOptions{}))
+	require.Empty(t, collect(t, s.Load(t.Context(), other, es.Versions{})))
+	require.NoError(t, appendOne(t, s, commitOf(other, 1)), "the id is free")
+}
+
+func TestBytesThatAreNoNoteHideNoOther(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	typ := newType()
+	s := open(rdb, typ)
+	for i := range 20 {
+		_, err := s.Append(t.Context(), es.AppendOptions{Note: true}, commitOf(typ.ID(strconv.Itoa(i)), 1))
+		require.NoError(t, err)
+	}
+	require.NoError(t, rdb.ZAdd(t.Context(), rediskey.Outbox(typ, 0), redis.Z{Score: 1, Member: "garbage"}).Err())
+	require.NoError(t, rdb.ZAdd(t.Context(), rediskey.Index(typ, 0), redis.Z{Member: "garbage"}).Err())
+	notes, ids, corrupt := 0, 0, 0
+	for _, err := range s.Unpublished(t.Context(), typ) {
+		if err != nil {
+			require.ErrorIs(t, err, es.ErrCorrupt)
+			corrupt++
+			continue
+		}
+		notes++
+	}
+	for _, err := range s.Scan(t.Context(), typ, "") {
+		if err != nil {
+			require.ErrorIs(t, err, es.ErrCorrupt)
+			corrupt++
+			continue
+		}
+		ids++
+	}
+	require.Equal(t, []int{20, 20, 2}, []int{notes, ids, corrupt})
+}
+
+type explosive struct{ At int }
+
+func (explosive) EventName() string { return "explosive" }
+
+func (e *explosive) UnmarshalJSON(b []byte) error {
+	if string(b) == `{"At":90}` {
+		panic("boom")
+	}
+	type plain explosive
+	return json.Unmarshal(b, (*plain)(e))
+}
+
+func TestAPanicWhileDecodingIsAnError(t *testing.T) {
+	t.Parallel()
+	typ := newType()
+	s := eventstore.New(redistest.Shared(t).Client(t), wire.JSON(es.Types{Aggregate: typ, Events: []es.Type{{Body: explosive{}}}}))
+	id := typ.ID("1")
+	for v := 1; v <= 150; v++ {
+		c := commitOf(id, v)
+		c.Events = []es.Event{es.NewEvent(fmt.Sprint("e-", v), explosive{At: v})}
+		require.NoError(t, appendOne(t, s, c))
+	}
+	got := 0
+	for _, err := range s.Load(t.Context(), id, es.Versions{}) {
+		if err != nil {
+			require.ErrorIs(t, err, es.ErrPanic)
+			break
+		}
+		got++
+	}
+	require.Equal(t, 89, got)
 }

@@ -18,7 +18,7 @@ import (
 // for until ctx is done. It fails
 //   - with [es.ErrLegacyLayout] where keys of an older layout of a type are found, or
 //     with the reason why they could not be looked for: the check fails closed and
-//     cannot be switched off (seed 002, "Upgrade boundary");
+//     cannot be switched off;
 //   - with [es.ErrEviction] where the server may evict keys that have no expiry;
 //   - with [es.ErrInvalid] for a client that reads from replicas.
 //

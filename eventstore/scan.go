@@ -14,7 +14,8 @@ import (
 
 // Scan implements [es.Scanner]. Purged ids are left out. It keeps a page of each of the
 // 128 buckets in memory, 16 in flight at first, whatever the number of aggregates;
-// after a break it goes on from the last id that was yielded. An aggregate that is
+// after a break it goes on from the last id that was yielded. A member of the index that
+// is no id is an [es.ErrCorrupt], after which the sequence goes on where the caller does. An aggregate that is
 // created meanwhile may be missed.
 func (s *Store) Scan(ctx context.Context, t es.AggregateType, after string) iter.Seq2[es.AggregateID, error] {
 	return func(yield func(es.AggregateID, error) bool) {
@@ -53,10 +54,11 @@ func (s *Store) scan(ctx context.Context, t es.AggregateType, after string, yiel
 	for len(merged) > 0 {
 		b := merged[0]
 		id, tenant, err := rediskey.ParseMember(b.members[0])
+		found := t.ID(id).InTenant(tenant)
 		if err != nil {
-			return err
+			found, err = es.AggregateID{}, fail("scan "+t.String(), es.AggregateID{}, 0, "", err)
 		}
-		if !yield(t.ID(id).InTenant(tenant), nil) {
+		if !yield(found, err) {
 			return nil
 		}
 		if b.members = b.members[1:]; len(b.members) == 0 && !b.ended {

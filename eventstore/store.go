@@ -23,6 +23,10 @@ const DefaultMaxBytes = 16 << 20
 // MaxBatch limits the commits of one Append: the script holds the server while it runs.
 const MaxBatch = 1000
 
+// MaxBatchBytes limits the encoded commits of one Append together: a server drops a
+// client that sends too much at once (client-query-buffer-limit).
+const MaxBatchBytes = 256 << 20
+
 // Store is an [es.EventStore], an [es.Scanner] and an [es.Outbox]. It is safe for
 // concurrent use once its fields are set. Every error is an [es.Error].
 type Store struct {
@@ -41,7 +45,9 @@ type Store struct {
 }
 
 // New is a store on a standalone server, Sentinel, or a cluster. The client may be an
-// AutoPipeline one, which is the way to high throughput.
+// AutoPipeline one, which is the way to high throughput. Over a cluster such a client
+// hides the cluster's masters, and whether it reads from replicas: call [Store.Ready] of
+// a store with the plain client first.
 func New(rdb redis.UniversalClient, codec es.Codec) *Store {
 	return &Store{rdb: rdb, codec: codec}
 }
@@ -53,13 +59,8 @@ func (s *Store) logger() *slog.Logger {
 	return s.Logger
 }
 
-// do runs f through [redisrun.Do]. A context that is done already is an error of its
-// own kind, since nothing was sent.
+// do runs f through [redisrun.Do].
 func do[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error) {
-	if err := ctx.Err(); err != nil {
-		var none T
-		return none, err
-	}
 	return redisrun.Do(ctx, s.Patience, f)
 }
 

@@ -13,14 +13,19 @@ local count = redis.pcall('ZCARD', KEYS[1])
 if type(count) == 'table' then return count end
 if count == 0 then return 'none' end
 if redis.pcall('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] ~= ARGV[1] then return 'version' end
-local first
-if ARGV[4] == '1' then
-  first = redis.pcall('HSET', KEYS[5], ARGV[3], ARGV[1])
-else
-  first = redis.pcall('ZREM', KEYS[3], ARGV[3])
+-- What can fail comes first; a tombstone without a purge is taken back.
+local tombstone = ARGV[4] == '1'
+local failure = tombstone and redis.pcall('HSET', KEYS[5], ARGV[3], ARGV[1])
+if type(failure) == 'table' then return failure end
+failure = redis.pcall('UNLINK', KEYS[1], KEYS[2])
+if type(failure) == 'table' then
+  if tombstone then redis.pcall('HDEL', KEYS[5], ARGV[3]) end
+  return failure
 end
-if type(first) == 'table' then return first end
-redis.pcall('ZREM', KEYS[4], ARGV[2])
-local gone = redis.pcall('UNLINK', KEYS[1], KEYS[2])
-if type(gone) == 'table' then return gone end
+failure = redis.pcall('ZREM', KEYS[4], ARGV[2])
+if type(failure) == 'table' then return failure end
+if not tombstone then
+  failure = redis.pcall('ZREM', KEYS[3], ARGV[3])
+  if type(failure) == 'table' then return failure end
+end
 return 'ok'

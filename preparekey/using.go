@@ -18,7 +18,7 @@ const releaseTime = 5 * time.Second
 // key is held already Using returns false, and fn does not run. (Wow runs it and tells
 // it so.) A process that dies in fn leaves the key reserved until the ttl has passed.
 func Using[V any](ctx context.Context, keys es.PrepareKey[V], key string, value V, ttl time.Duration, fn func(context.Context) error) (held bool, err error) {
-	prepared, err := keys.Prepare(ctx, key, value, ttl)
+	prepared, err := prepare(ctx, keys, key, value, ttl)
 	if err != nil || !prepared {
 		return false, err
 	}
@@ -35,6 +35,15 @@ func Using[V any](ctx context.Context, keys es.PrepareKey[V], key string, value 
 	return true, nil
 }
 
+// prepare reserves the key; where it cannot be known whether it did, it frees it again.
+func prepare[V any](ctx context.Context, keys es.PrepareKey[V], key string, value V, ttl time.Duration) (bool, error) {
+	prepared, err := keys.Prepare(ctx, key, value, ttl)
+	if errors.Is(err, es.ErrUncertain) {
+		err = then(err, release(ctx, keys, key, value))
+	}
+	return prepared, err
+}
+
 // Move reserves newKey with newValue and then frees oldKey, which must be held with
 // oldValue: where it is not, newKey is freed again and the error is an [es.ErrNotFound].
 // Where newKey is held already Move returns false and changes nothing. The two keys may
@@ -46,7 +55,7 @@ func Move[V any](ctx context.Context, keys es.PrepareKey[V], oldKey string, oldV
 	if oldKey == newKey {
 		return false, &es.Error{Op: op, Err: es.Invalid("it is the same key")}
 	}
-	prepared, err := keys.Prepare(ctx, newKey, newValue, ttl)
+	prepared, err := prepare(ctx, keys, newKey, newValue, ttl)
 	if err != nil || !prepared {
 		return false, err
 	}

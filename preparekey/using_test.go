@@ -162,3 +162,26 @@ func (l leaving) Prepare(ctx context.Context, key, value string, ttl time.Durati
 	defer l.cancel()
 	return l.PrepareKey.Prepare(ctx, key, value, ttl)
 }
+
+// uncertain reserves, and says that it does not know.
+type uncertain struct{ es.PrepareKey[string] }
+
+func (u uncertain) Prepare(ctx context.Context, key, value string, ttl time.Duration) (bool, error) {
+	if _, err := u.PrepareKey.Prepare(ctx, key, value, ttl); err != nil {
+		return false, err
+	}
+	return false, es.ErrUncertain
+}
+
+func TestAReservationThatIsUncertainIsFreed(t *testing.T) {
+	t.Parallel()
+	keys := uncertain{memory.NewPrepareKey[string]()}
+	held, err := preparekey.Using(t.Context(), keys, "alice", "u-1", 0, func(context.Context) error {
+		t.Error("it ran")
+		return nil
+	})
+	require.False(t, held)
+	require.ErrorIs(t, err, es.ErrUncertain)
+	_, err = keys.GetValue(t.Context(), "alice")
+	require.ErrorIs(t, err, es.ErrNotFound)
+}

@@ -96,8 +96,11 @@ func (d *describer) fields(t reflect.Type) {
 	var fields []field
 	for f := range t.Fields() {
 		tag, packed := f.Tag.Get("json"), f.Tag.Get("msgpack")
-		if tag == "-" && packed == "" || !f.IsExported() && !f.Anonymous {
+		if tag == "-" && packed == "" || f.Name == "_" {
 			continue
+		}
+		if !f.IsExported() && !f.Anonymous {
+			panic(fmt.Sprintf("snapshot: the unexported field %s of %s would be lost in a snapshot: export it, or tag it json:\"-\" where its loss is meant", f.Name, t))
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		if name == "" && !f.Anonymous {

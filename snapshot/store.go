@@ -37,8 +37,7 @@ type Store[S any] struct {
 	// fields, their msgpack tags, and their types, all the way down. Renaming, adding,
 	// removing or retyping such a field changes it, and so does moving it into an
 	// embedded struct or giving two fields of one struct type two equal ones. The order
-	// of fields, the names of Go types and packages, omitempty and unexported fields do
-	// not. Of a type that writes its own JSON or text (such as time.Time) only its name
+	// of fields, the names of Go types and packages, and omitempty do not. Of a type that writes its own JSON or text (such as time.Time) only its name
 	// counts. What the fingerprint cannot see is a change of meaning (cents for euros,
 	// another Evolve): set Schema to a new text then. With the state type [es.Raw] every
 	// mark is read, and kept.
@@ -51,7 +50,8 @@ type Store[S any] struct {
 	fingerprint string
 }
 
-// New is a store of snapshots with the state type S. The codec must write JSON that
+// New is a store of snapshots with the state type S. It panics where a struct of S has an
+// unexported field without json:"-", which a snapshot would lose. The codec must write JSON that
 // begins as Wow's does, or MessagePack as package wire does: the guard of
 // [Store.Save] reads the version in it. The client may be a pipelining one.
 func New[S any](rdb redis.Cmdable, codec es.Codec) *Store[S] {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -21,8 +22,13 @@ const DefaultPatience = 5 * time.Second
 
 // Do calls f until it answers with anything but a passing trouble of the server, for
 // patience at most (0 = [DefaultPatience]), and explains its error. f must be safe to
-// repeat. [redis.Nil] is passed on as it is.
+// repeat. [redis.Nil] is passed on as it is, and so is the error of a context that is
+// done already.
 func Do[T any](ctx context.Context, patience time.Duration, f func() (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil { // nothing was sent
+		var none T
+		return none, err
+	}
 	reply, err := f()
 	if err == nil {
 		return reply, nil
@@ -64,6 +70,9 @@ func Explain(err error) error {
 	if errors.As(err, &reply) {
 		return err
 	}
+	if unsent(err) {
+		return fmt.Errorf("%w: %w", es.ErrUnavailable, err)
+	}
 	return fmt.Errorf("%w: %w", es.ErrUncertain, err)
 }
 
@@ -74,7 +83,14 @@ func passing(err error) bool {
 	case "LOADING", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "MOVED", "ASK":
 		return true
 	}
-	return false
+	return unsent(err)
+}
+
+// unsent reports that no connection came about, as while a server restarts or a master
+// is elected: so nothing was sent.
+func unsent(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
 // Word is the first word of a server's error, "" for an error of another kind: it alone
