@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/recovery"
 )
 
 // entry is a message that this process holds.
@@ -13,7 +14,8 @@ type entry struct {
 	id     string
 	key    string // entries of one key follow each other
 	msg    any
-	bad    error // why it could not be decoded
+	bad    error // why it is to be buried
+	reason recovery.Reason
 	// aggregate is what the decoder said of it: the id of whom it is about.
 	aggregate string
 	// failures is how often it was handled in vain, as far as is known.

@@ -2,6 +2,7 @@ package redisstream
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,14 +19,27 @@ type lanes struct {
 	ready  []*lane
 	busy   int // entries in lanes that are not parked
 	parked int
-	limit  int // of busy
-	bound  int // of parked
-	closed bool
+	// reserved is room for entries that are about to be pushed.
+	reserved int
+	limit    int // of busy and reserved
+	bound    int // of parked
+	waiting  [2]int
+	turn     purpose // who had its turn last
+	closed   bool
 }
+
+// purpose is what room is reserved for.
+type purpose int
+
+const (
+	forReads purpose = iota
+	forSweeps
+)
 
 type lane struct {
 	key    string
 	queue  []*entry
+	begun  bool // the first entry is being handled, or was tried
 	parked bool
 	timer  *time.Timer
 }
@@ -36,7 +50,8 @@ func newLanes(limit int) *lanes {
 	return l
 }
 
-// push queues an entry behind those of its key.
+// push queues an entry behind those of its key; a recovered one before those that came
+// after it in the stream and have not begun.
 func (l *lanes) push(e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +63,11 @@ func (l *lanes) push(e *entry) {
 		n = &lane{key: e.key}
 		l.byKey[e.key] = n
 	}
-	n.queue = append(n.queue, e)
+	at := len(n.queue)
+	for e.recovered && at > 0 && (at > 1 || !n.begun) && before(e.id, n.queue[at-1].id) {
+		at--
+	}
+	n.queue = slices.Insert(n.queue, at, e)
 	if n.parked {
 		l.parked++
 		return
@@ -86,6 +105,7 @@ func (l *lanes) take() (*lane, *entry) {
 	n := (*from)[0]
 	(*from)[0] = nil
 	*from = (*from)[1:]
+	n.begun = true
 	return n, n.queue[0]
 }
 
@@ -94,7 +114,7 @@ func (l *lanes) done(n *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n.queue[0] = nil
-	n.queue = n.queue[1:]
+	n.queue, n.begun = n.queue[1:], false
 	l.busy--
 	l.room.Broadcast()
 	switch {
@@ -131,9 +151,10 @@ func (l *lanes) unpark(n *lane) {
 	l.enqueue(n)
 }
 
-// free waits until there is room for more entries, and returns how many; 0 once ctx is
-// done or the lanes are closed.
-func (l *lanes) free(ctx context.Context) int {
+// reserve waits until there is room for more entries, and keeps it for the caller, until
+// release; 0 once ctx is done or the lanes are closed. Reads and sweeps that both wait
+// take turns.
+func (l *lanes) reserve(ctx context.Context, what purpose, most int) int {
 	stop := context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -142,13 +163,34 @@ func (l *lanes) free(ctx context.Context) int {
 	defer stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.closed && ctx.Err() == nil && (l.busy >= l.limit || l.parked >= l.bound) {
+	l.waiting[what]++
+	for !l.closed && ctx.Err() == nil && (l.free() < 1 || l.turn == what && l.waiting[1-what] > 0) {
 		l.room.Wait()
 	}
+	l.waiting[what]--
+	l.turn = what
+	l.room.Broadcast()
 	if l.closed || ctx.Err() != nil {
 		return 0
 	}
-	return l.limit - l.busy
+	n := min(most, l.free())
+	l.reserved += n
+	return n
+}
+
+func (l *lanes) free() int {
+	if l.parked >= l.bound {
+		return 0
+	}
+	return l.limit - l.busy - l.reserved
+}
+
+// release gives back room, when what came has been pushed.
+func (l *lanes) release(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reserved -= n
+	l.room.Broadcast()
 }
 
 // close lets no further entry begin.

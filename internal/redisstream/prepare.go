@@ -21,6 +21,8 @@ func Prepare(ctx context.Context, rdb redis.UniversalClient, c Config) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	rdb, done := masters(rdb)
+	defer done()
 	for _, topic := range c.Topics {
 		if err := prepare(ctx, rdb, topic, c.Group, c.Start); err != nil {
 			return fmt.Errorf("prepare group %q of %q: %w", c.Group, topic, err)

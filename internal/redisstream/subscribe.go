@@ -2,11 +2,13 @@ package redisstream
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/recovery"
 )
 
@@ -24,21 +26,24 @@ type subscription struct {
 // Subscribe prepares the groups, reads them, and hands each message to h, until ctx is
 // done. Then it reads no more, gives the handlers that run their grace, acknowledges
 // what is done, gives the rest back to the group without spending an attempt, and
-// returns nil. It returns an error only where it could not begin; afterwards it waits
-// out whatever happens to the server.
+// returns nil, a second after the grace at the latest: what a handler that does not heed
+// its context has in hand goes to others. It returns an error only where it could not
+// begin; a server that refuses writes for now, and whatever happens to it afterwards, it
+// waits out.
 func Subscribe(ctx context.Context, rdb redis.UniversalClient, c Config, d Decoder, h Handler) error {
-	if err := Prepare(ctx, rdb, c); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	s := &subscription{Config: c.withDefaults(), decode: d, handle: h}
+	s.log = newLimiter(s.Logger)
+	if err := s.validate(); err != nil {
 		return err
 	}
-	if err := recovery.Register(ctx, rdb, c.Topics...); err != nil && ctx.Err() == nil {
+	var done func()
+	s.rdb, done = masters(rdb)
+	defer done()
+	if err := s.prepare(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	s := &subscription{Config: c.withDefaults(), rdb: rdb, decode: d, handle: h}
-	s.lanes, s.log = newLanes(s.Prefetch), newLimiter(s.Logger)
-	reads, err := readingClient(rdb, len(s.Topics))
+	s.lanes = newLanes(max(s.Prefetch, len(s.Topics)))
+	reads, err := readingClient(s.rdb, len(s.Topics))
 	if err != nil {
 		return err
 	}
@@ -50,34 +55,86 @@ func Subscribe(ctx context.Context, rdb redis.UniversalClient, c Config, d Decod
 	return nil
 }
 
+// prepare makes the groups; nil where ctx has ended first.
+func (s *subscription) prepare(ctx context.Context) error {
+	for {
+		err := Prepare(ctx, s.rdb, s.Config)
+		if err == nil {
+			err = recovery.Register(ctx, s.rdb, s.Topics...)
+		}
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, es.ErrUnavailable) {
+			return err
+		}
+		s.log.Warn(ctx, "subscription cannot begin; trying on", "topics", s.Topics, "group", s.Group, "reason", err)
+		pause(ctx, time.Second)
+	}
+}
+
+// closing is how long a stop may take, besides the grace.
+const closing = 900 * time.Millisecond
+
 func (s *subscription) run(ctx context.Context) {
-	// Handlers, acknowledgements and renewals outlive ctx by the grace.
+	// Handlers outlive ctx by the grace; leases and acknowledgements still longer.
+	handling, endHandling := context.WithCancel(context.WithoutCancel(ctx))
+	defer endHandling()
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	var readers, workers, keepers, settlers sync.WaitGroup
+	leasing, endLeasing := context.WithCancel(lasting)
+	defer endLeasing()
+	noMore := make(chan struct{})
+	var working, settling, keeping sync.WaitGroup
 	for _, t := range s.topics {
-		readers.Go(func() { t.read(ctx) })
-		keepers.Go(func() { t.keep(ctx, lasting) })
-		settlers.Go(func() { t.settle(lasting) })
+		working.Go(func() { t.read(ctx) })
+		keeping.Go(func() { t.look(ctx) })
+		keeping.Go(func() { t.keep(leasing) })
+		settling.Go(func() { t.settle(lasting, noMore) })
 	}
 	for range s.Workers {
-		workers.Go(func() { s.work(lasting) })
+		working.Go(func() { s.work(handling) })
 	}
 	<-ctx.Done()
 	s.lanes.close()
-	grace := time.AfterFunc(s.Grace, end)
-	defer grace.Stop()
-	readers.Wait()
-	workers.Wait()
-	for _, t := range s.topics {
-		close(t.handled)
-	}
-	settlers.Wait()
-	end()
-	keepers.Wait()
-	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer time.AfterFunc(s.Grace, endHandling).Stop()
+	defer time.AfterFunc(s.Grace+closing, end).Stop()
+
+	patient, cancel := context.WithTimeout(lasting, s.Grace+closing/3)
 	defer cancel()
+	if !within(patient, working.Wait) {
+		s.log.Warn(ctx, "handlers did not end in time; what they have goes to others", "topics", s.Topics, "group", s.Group)
+	}
+	close(noMore)
+	within(lasting, settling.Wait)
+	endLeasing()
+	within(lasting, keeping.Wait)
+	s.leave(lasting)
+}
+
+// leave lets go of all topics, for a second at most.
+func (s *subscription) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closing)
+	defer cancel()
+	var leaving sync.WaitGroup
 	for _, t := range s.topics {
-		t.leave(leaving)
+		leaving.Go(func() { t.leave(ctx) })
+	}
+	within(ctx, leaving.Wait)
+}
+
+// within waits for f until ctx is done, and reports whether f has ended: calls to a
+// server that does not answer take their time.
+func within(ctx context.Context, f func()) bool {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f()
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

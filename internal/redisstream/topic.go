@@ -2,8 +2,6 @@ package redisstream
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 	"unsafe"
@@ -22,9 +20,11 @@ type topic struct {
 	reads   *reading
 	handled chan *entry
 
-	mu   sync.Mutex
-	held map[heldID]struct{} // every entry that is this process's to handle or to acknowledge
-	last string              // the last id read from the topic
+	mu sync.Mutex
+	// held is every entry that is this process's to handle or to acknowledge, and
+	// whether its delivery was counted for it.
+	held map[heldID]bool
+	last string // the last id that was read from the topic, as far as is known
 }
 
 type heldID struct{ stream, id string }
@@ -34,18 +34,13 @@ func newTopic(s *subscription, name string, reads *reading) *topic {
 	g.Lease, g.SharedWithWow = s.Lease, s.SharedWithWow
 	return &topic{
 		subscription: s, name: name, retry: rediskey.Retry(name, s.Group), group: g, reads: reads,
-		handled: make(chan *entry, 4*s.Prefetch), held: map[heldID]struct{}{},
+		handled: make(chan *entry, 4*s.Prefetch), held: map[heldID]bool{},
 	}
 }
 
 // take makes an entry this process's own, and queues it. One that it holds already is passed over.
 func (t *topic) take(e *entry, fields recovery.Fields) {
-	at := heldID{e.stream, e.id}
-	t.mu.Lock()
-	_, again := t.held[at]
-	t.held[at] = struct{}{}
-	t.mu.Unlock()
-	if again {
+	if !t.hold(e) {
 		return
 	}
 	e.topic = t
@@ -53,9 +48,22 @@ func (t *topic) take(e *entry, fields recovery.Fields) {
 		e.bad = t.open(e, fields)
 	}
 	if e.bad != nil {
+		e.reason = reasonOf(e.bad)
 		e.key = t.name + "\x00\x00" + e.id // nothing waits behind what nobody can read
 	}
 	t.lanes.push(e)
+}
+
+// hold reports whether the entry is new to this process.
+func (t *topic) hold(e *entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := heldID{e.stream, e.id}
+	_, again := t.held[at]
+	if !again || e.raised {
+		t.held[at] = e.raised || !e.recovered
+	}
+	return !again
 }
 
 // open decodes an entry.
@@ -64,6 +72,11 @@ func (t *topic) open(e *entry, fields recovery.Fields) (err error) {
 	if !ok {
 		return es.Corrupt("the entry has no field %q", Field)
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = es.Corrupt("decoding it panics: %v", p)
+		}
+	}()
 	// The decoder keeps nothing of the data, so no copy is made of it.
 	e.msg, e.aggregate, err = t.decode(unsafe.Slice(unsafe.StringData(data), len(data))) //nolint:gosec // read only
 	e.key = t.name + "\x00" + e.aggregate
@@ -84,20 +97,23 @@ func (t *topic) holds(stream, id string) bool {
 }
 
 // settle acknowledges what was handled, in as large batches as come together by
-// themselves, until handled is closed and empty.
-func (t *topic) settle(ctx context.Context) {
-	for e := range t.handled {
-		batch := map[string][]*entry{e.stream: {e}}
-		for n := 1; n < 100; n++ {
+// themselves, until no more comes and all is acknowledged, or ctx ends.
+func (t *topic) settle(ctx context.Context, noMore <-chan struct{}) {
+	for {
+		var e *entry
+		select {
+		case e = <-t.handled:
+		case <-noMore:
 			select {
-			case e, ok := <-t.handled:
-				if ok {
-					batch[e.stream] = append(batch[e.stream], e)
-					continue
-				}
+			case e = <-t.handled:
 			default:
+				return
 			}
-			break
+		}
+		batch := map[string][]*entry{e.stream: {e}}
+		for n := 1; n < 100 && len(t.handled) > 0; n++ { // nobody else receives
+			e := <-t.handled
+			batch[e.stream] = append(batch[e.stream], e)
 		}
 		for stream, entries := range batch {
 			t.ack(ctx, stream, entries)
@@ -132,99 +148,6 @@ func (t *topic) ack(ctx context.Context, stream string, entries []*entry) {
 		t.drop(e)
 	}
 }
-
-// keep renews the lease, and looks for what dead consumers left, until the
-// subscription has stopped; the looks end with ctx.
-func (t *topic) keep(ctx, lasting context.Context) {
-	renew := time.NewTicker(t.Lease / 3)
-	defer renew.Stop()
-	sweep := time.NewTimer(jitter(t.Sweep))
-	defer sweep.Stop()
-	tidy := time.NewTimer(jitter(time.Minute))
-	defer tidy.Stop()
-	for {
-		select {
-		case <-lasting.Done():
-			return
-		case <-renew.C:
-			t.renew(lasting)
-		case <-sweep.C:
-			if ctx.Err() == nil && !t.NoRecovery {
-				t.sweep(ctx)
-			}
-			sweep.Reset(t.Sweep/2 + jitter(t.Sweep))
-		case <-tidy.C:
-			if ctx.Err() == nil {
-				t.tidy(ctx)
-			}
-			tidy.Reset(time.Minute/2 + jitter(time.Minute))
-		}
-	}
-}
-
-func (t *topic) renew(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, t.Lease/3)
-	defer cancel()
-	if err := t.group.Renew(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		t.log.Warn(ctx, "lease was not renewed; trying on", "topic", t.name, "group", t.Group, "reason", err)
-	}
-}
-
-func (t *topic) sweep(ctx context.Context) {
-	for _, stream := range []string{t.name, t.retry} {
-		room := t.lanes.free(ctx)
-		if room == 0 {
-			return
-		}
-		swept, err := t.group.Sweep(ctx, stream, min(room, 100), func(id string) bool { return t.holds(stream, id) }, func(entries []recovery.Entry) {
-			for _, e := range entries {
-				t.take(&entry{stream: stream, id: e.ID, failures: e.Failures, recovered: true}, e.Fields)
-			}
-		})
-		if len(swept.Gone) > 0 {
-			t.log.Warn(ctx, "pending entries are no longer in the stream", "topic", t.name, "group", t.Group, "ids", swept.Gone)
-		}
-		if err != nil && ctx.Err() == nil {
-			t.heal(ctx, "looking for entries of dead consumers failed; trying on", err)
-		}
-	}
-}
-
-// tidy removes consumers that are gone for good, and letters that are over their age.
-func (t *topic) tidy(ctx context.Context) {
-	if _, err := recovery.Reap(ctx, t.rdb, t.name, recovery.ReapOptions{}); err != nil && ctx.Err() == nil {
-		t.log.Warn(ctx, "reaping dead consumers failed; trying on", "topic", t.name, "group", t.Group, "reason", err)
-	}
-	expired, err := recovery.NewDeadLetters(t.rdb).Expire(ctx, recovery.Retention{}, t.name)
-	if err != nil && ctx.Err() == nil {
-		t.log.Warn(ctx, "removing old dead letters failed; trying on", "topic", t.name, "group", t.Group, "reason", err)
-	}
-	for _, e := range expired {
-		t.log.Warn(ctx, "dead letters were removed", "topic", t.name, "group", t.Group, "too old", e.TooOld, "too many", e.TooMany)
-	}
-}
-
-// leave gives back what was not handled, and ends the lease, so that peers take over at
-// their next sweep.
-func (t *topic) leave(ctx context.Context) {
-	left := map[string][]string{}
-	for at := range t.held {
-		left[at.stream] = append(left[at.stream], at.id)
-	}
-	for stream, ids := range left {
-		if err := t.group.GiveBack(ctx, stream, ids); err != nil {
-			t.log.Warn(ctx, "entries were not given back; they will be recovered", "topic", t.name, "group", t.Group, "reason", err)
-		}
-	}
-	if err := t.group.Leave(ctx); err != nil {
-		t.log.Warn(ctx, "lease was not ended; it runs out", "topic", t.name, "group", t.Group, "reason", err)
-	}
-	if t.Broadcast {
-		t.tidy(ctx)
-	}
-}
-
-func jitter(d time.Duration) time.Duration { return rand.N(d) } //nolint:gosec // not a secret
 
 func pause(ctx context.Context, d time.Duration) bool {
 	select {

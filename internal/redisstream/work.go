@@ -31,7 +31,7 @@ func (s *subscription) work(ctx context.Context) {
 // before it is tried again; 0 = it is out of the lanes.
 func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 	if e.bad != nil {
-		return t.bury(ctx, e, reasonOf(e.bad), e.bad)
+		return t.bury(ctx, e, e.reason, e.bad)
 	}
 	if e.recovered && !e.raised {
 		if d, proceed := t.raise(ctx, e); !proceed {
@@ -41,7 +41,7 @@ func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 	err := t.call(ctx, e)
 	switch {
 	case err == nil:
-		t.handled <- e
+		t.done(ctx, e)
 		return 0
 	case ctx.Err() != nil:
 		return 0 // the grace is over; it is given back
@@ -51,6 +51,19 @@ func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 		return t.delay(1, err) // no fault of the message
 	}
 	return t.failed(ctx, e, err)
+}
+
+// done leaves an entry to be acknowledged, unless the grace is over and there is no room.
+func (t *topic) done(ctx context.Context, e *entry) {
+	select {
+	case t.handled <- e:
+		return
+	default:
+	}
+	select {
+	case t.handled <- e:
+	case <-ctx.Done():
+	}
 }
 
 // call calls the handler; a panic is an error with its stack.
@@ -75,6 +88,7 @@ func (t *topic) raise(ctx context.Context, e *entry) (retry time.Duration, proce
 		return t.delay(1, err), false
 	}
 	e.raised = true
+	t.hold(e)
 	if deliveries > 3*t.MaxDeliveries {
 		return t.bury(ctx, e, recovery.Crashed, es.Corrupt("delivered %d times and never finished", deliveries)), false
 	}
@@ -98,7 +112,8 @@ func (t *topic) failed(ctx context.Context, e *entry, cause error) time.Duration
 	return t.delay(count, cause)
 }
 
-// bury makes an entry a dead letter. Where that cannot be written the entry stays.
+// bury makes an entry a dead letter. Where that cannot be written the entry stays, and
+// is not handled again.
 func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, cause error) time.Duration {
 	t.log.Warn(ctx, "message cannot be handled", "topic", t.name, "group", t.Group, "id", e.id, "reason", string(reason), "error", cause)
 	if t.NoDeadLetters {
@@ -107,6 +122,7 @@ func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, caus
 	err := t.group.Bury(ctx, e.stream, e.id, recovery.Letter{Reason: reason, Error: cause.Error(), Attempts: max(e.failures, 1), Aggregate: e.aggregate})
 	if err != nil && !errors.Is(err, recovery.ErrNotOwner) {
 		t.log.Warn(ctx, "dead letter was not written; the message stays pending", "topic", t.name, "group", t.Group, "id", e.id, "error", err)
+		e.bad, e.reason = cause, reason
 		return t.delay(3, err)
 	}
 	t.drop(e)

@@ -1,0 +1,288 @@
+package redisstream_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/redisstream"
+	"github.com/headwater-go/headwater/internal/redistest"
+)
+
+func TestGRP05_WhereANewGroupBegins(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		for begin, want := range map[es.Start][]string{
+			es.FromBeginning: {"a|1", "a|2", "a|3"}, es.FromNow: {"a|3"},
+		} {
+			topic := freshTopic()
+			publish(t, rdb, topic, "a|1", "a|2")
+			c := config(topic)
+			c.Start = begin
+			require.NoError(t, redisstream.Prepare(t.Context(), rdb, c))
+			publish(t, rdb, topic, "a|3")
+			var seen calls
+			r := start(t, rdb, c, seen.handle)
+			drained(t, rdb, topic)
+			require.Equal(t, want, seen.all())
+			r.end(t)
+		}
+		topic := freshTopic()
+		publish(t, rdb, topic, "a|1")
+		first := rdb.XRange(t.Context(), topic, "-", "+").Val()[0].ID
+		publish(t, rdb, topic, "a|2")
+		c := config(topic)
+		c.Start = es.Start(first)
+		var seen calls
+		r := start(t, rdb, c, seen.handle)
+		drained(t, rdb, topic)
+		require.Equal(t, []string{"a|2"}, seen.all())
+		r.end(t)
+	})
+}
+
+func TestANewGroupOnAStreamWithEntriesMustSayWhereItBegins(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic := freshTopic()
+		c := config(topic)
+		c.Start = ""
+		publish(t, rdb, topic, "a|1")
+		err := redisstream.Subscribe(t.Context(), rdb, c, decode, nil)
+		require.ErrorIs(t, err, es.ErrStartRequired)
+		require.ErrorContains(t, err, "FromBeginning")
+		require.ErrorContains(t, err, "FromNow")
+		group(t, rdb, topic)
+		require.NoError(t, redisstream.Prepare(t.Context(), rdb, c), "it exists by now")
+		c.Topics = []string{freshTopic()}
+		require.NoError(t, redisstream.Prepare(t.Context(), rdb, c), "there is but one place")
+	})
+}
+
+func TestGRP06_AnExistingGroupKeepsItsPlaceAndIdlesQuietly(t *testing.T) {
+	t.Parallel()
+	p, rdb, direct := through(t)
+	topic := freshTopic()
+	var seen calls
+	r := start(t, rdb, config(topic), seen.handle)
+	publish(t, direct, topic, "a|1", "a|2")
+	drained(t, direct, topic)
+	r.end(t)
+	r = start(t, rdb, config(topic), seen.handle)
+	publish(t, direct, topic, "a|3")
+	drained(t, direct, topic)
+	reads := p.Count("XREADGROUP")
+	never(t, "it reads in a loop", 2*time.Second, func() bool { return p.Count("XREADGROUP") > reads+4 })
+	r.end(t)
+	require.Equal(t, []string{"a|1", "a|2", "a|3"}, seen.all())
+}
+
+func TestGRP04_ManyBeginAtOnceBeforeAnythingIsPublished(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic := freshTopic()
+		var seen calls
+		var all []*running
+		for range 20 {
+			c := config(topic)
+			c.Workers, c.Sweep = 1, time.Second
+			all = append(all, start(t, rdb, c, seen.handle))
+		}
+		publish(t, rdb, topic, numbered(100, "a", "b", "c")...)
+		eventually(t, "all are handled", func() bool { return len(seen.all()) == 100 })
+		drained(t, rdb, topic)
+		var ends sync.WaitGroup
+		for _, r := range all {
+			ends.Go(func() { r.end(t) })
+		}
+		ends.Wait()
+		require.Len(t, seen.all(), 100)
+	})
+}
+
+// lost are the ways in which a group gets lost.
+var lost = map[string]func(ctx context.Context, rdb *redis.Client, topic string) error{
+	"FLUSHALL": func(ctx context.Context, rdb *redis.Client, _ string) error { return rdb.FlushAll(ctx).Err() },
+	"DEL":      func(ctx context.Context, rdb *redis.Client, topic string) error { return rdb.Del(ctx, topic).Err() },
+	"XGROUP DESTROY": func(ctx context.Context, rdb *redis.Client, topic string) error {
+		return rdb.XGroupDestroy(ctx, topic, "g").Err()
+	},
+	"DEL retry": func(ctx context.Context, rdb *redis.Client, topic string) error {
+		return rdb.Del(ctx, "{"+topic+"}:retry:g").Err()
+	},
+	"SCRIPT FLUSH": func(ctx context.Context, rdb *redis.Client, _ string) error { return rdb.ScriptFlush(ctx).Err() },
+}
+
+func TestGRP01_GRP02_GRP03_ALostGroupHealsAndMissesNothing(t *testing.T) {
+	t.Parallel()
+	for how, lose := range lost {
+		for _, begin := range []es.Start{es.FromBeginning, es.FromNow, ""} {
+			t.Run(fmt.Sprintf("%s %q", how, begin), func(t *testing.T) {
+				t.Parallel()
+				server := redistest.Standalone(t)
+				rdb := server.Client(t)
+				topic := freshTopic()
+				c := config(topic)
+				var log lines
+				c.Logger, c.Start = log.logger(), begin
+				var seen calls
+				require.NoError(t, redisstream.Prepare(t.Context(), rdb, c))
+				r := start(t, rdb, c, seen.handle)
+				if begin != es.FromNow { // nothing was read before the loss
+					publish(t, rdb, topic, "a|before")
+				}
+				eventually(t, "it reads", func() bool { return rdb.ZCard(t.Context(), "{"+topic+"}:lease:g").Val() == 1 && blocked(t, rdb) })
+				if begin != es.FromNow {
+					drained(t, rdb, topic)
+				}
+				require.NoError(t, lose(t.Context(), rdb, topic))
+				publish(t, rdb, topic, numbered(100, "a", "b", "c")...)
+				eventually(t, "all are handled", func() bool { return seen.count("a|99")*seen.count("c|98")*seen.count("b|97") > 0 })
+				drained(t, rdb, topic)
+				for _, text := range numbered(100, "a", "b", "c") {
+					require.Equal(t, 1, seen.count(text), text)
+				}
+				r.end(t)
+				require.LessOrEqual(t, log.count("\n"), 6, log.String())
+			})
+		}
+	}
+}
+
+func blocked(t testing.TB, rdb *redis.Client) bool {
+	t.Helper()
+	clients, err := rdb.Info(t.Context(), "clients").Result()
+	require.NoError(t, err)
+	return !strings.Contains(clients, "blocked_clients:0\r\n")
+}
+
+// What is held while its group is destroyed can still fail, and be tried again.
+func TestGRP02_WhatIsHeldWhenItsGroupIsLostIsPendingAgain(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic := freshTopic()
+		c := config(topic)
+		c.Workers = 2
+		var seen calls
+		release := make(chan struct{})
+		var failed atomic.Bool
+		r := start(t, rdb, c, func(_ context.Context, text string) error {
+			seen.add(text)
+			if text == "a|2" {
+				<-release
+				if failed.CompareAndSwap(false, true) {
+					return errFails
+				}
+			}
+			return nil
+		})
+		publish(t, rdb, topic, "a|1", "a|2", "b|1")
+		eventually(t, "a is held", func() bool { return seen.count("a|2") == 1 && pending(t, rdb, topic) == 1 })
+		require.NoError(t, rdb.XGroupDestroy(t.Context(), topic, "g").Err())
+		eventually(t, "it is pending again", func() bool { return pending(t, rdb, topic) >= 1 })
+		close(release)
+		drained(t, rdb, topic)
+		require.Equal(t, 2, seen.count("a|2"))
+		r.end(t)
+	})
+}
+
+func TestGRP03_AStringInTheWayIsLoudAndHarmless(t *testing.T) {
+	t.Parallel()
+	p, rdb, direct := through(t)
+	topic := freshTopic()
+	c := config(topic)
+	var log lines
+	c.Logger = log.logger()
+	var seen calls
+	r := start(t, rdb, c, seen.handle)
+	publish(t, direct, topic, "a|1")
+	drained(t, direct, topic)
+	require.NoError(t, direct.Set(t.Context(), topic, "no stream", 0).Err())
+	eventually(t, "it says so", func() bool {
+		return log.count("reading failed") > 0 && log.count("WRONGTYPE")+log.count("no longer exists") > 0
+	})
+	reads := p.Count("XREADGROUP")
+	never(t, "it reads in a loop", 1500*time.Millisecond, func() bool { return p.Count("XREADGROUP") > reads+10 })
+	require.LessOrEqual(t, log.count("\n"), 8, log.String())
+	require.NoError(t, direct.Del(t.Context(), topic).Err())
+	publish(t, direct, topic, "a|2")
+	eventually(t, "it goes on", func() bool { return seen.count("a|2") == 1 })
+	r.end(t)
+}
+
+func TestGRP08_FAIL04_AStartWaitsForMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	rdb := server.Client(t)
+	require.NoError(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	topic := freshTopic()
+	c := config(topic)
+	var log lines
+	c.Logger = log.logger()
+	var seen calls
+	r := start(t, rdb, c, seen.handle)
+	eventually(t, "it says why it waits", func() bool { return log.count("OOM") > 0 })
+	require.Empty(t, r.ended)
+	require.NoError(t, rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	publish(t, rdb, topic, "a|1")
+	drained(t, rdb, topic)
+	require.Equal(t, []string{"a|1"}, seen.all())
+	r.end(t)
+}
+
+func TestABroadcastReachesEverySubscriberAndItsGroupEndsWithIt(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic := freshTopic()
+		publish(t, rdb, topic, "a|before")
+		var seen [2]calls
+		var all []*running
+		for i := range seen {
+			s := config(topic).Subscription
+			s.Broadcast, s.Aggregates = true, []es.AggregateType{{}}
+			c := redisstream.NewConfig(s, fmt.Sprint("c", i), func(es.AggregateType) string { return topic })
+			require.NoError(t, redisstream.Prepare(t.Context(), rdb, c))
+			all = append(all, start(t, rdb, c, seen[i].handle))
+		}
+		groups := rdb.XInfoGroups(t.Context(), topic).Val()
+		require.Len(t, groups, 2)
+		publish(t, rdb, topic, "a|1", "b|1")
+		eventually(t, "all get all", func() bool { return len(seen[0].all()) == 2 && len(seen[1].all()) == 2 })
+		for i, r := range all {
+			eventually(t, "it is acknowledged", func() bool { return rdb.XPending(t.Context(), topic, groups[i].Name).Val().Count == 0 })
+			r.end(t)
+			require.Len(t, rdb.XInfoGroups(t.Context(), topic).Val(), len(all)-1-i)
+		}
+		for _, g := range groups {
+			require.Zero(t, rdb.Exists(t.Context(), "{"+topic+"}:retry:"+g.Name, "{"+topic+"}:lease:"+g.Name).Val())
+		}
+	})
+}
+
+func TestConfigRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	for what, spoil := range map[string]func(c *redisstream.Config){
+		"group": func(c *redisstream.Config) { c.Group = " " }, "consumer": func(c *redisstream.Config) { c.Consumer = "" },
+		"no topics": func(c *redisstream.Config) { c.Topics = nil }, "brace": func(c *redisstream.Config) { c.Topics = []string{"{a}"} },
+		"twice": func(c *redisstream.Config) { c.Topics = []string{"a", "a"} }, "workers": func(c *redisstream.Config) { c.Workers = -1 },
+		"prefetch": func(c *redisstream.Config) { c.Prefetch = -1 }, "deliveries": func(c *redisstream.Config) { c.MaxDeliveries = -1 },
+		"backoff": func(c *redisstream.Config) { c.Backoff = time.Hour }, "lease": func(c *redisstream.Config) { c.Lease = time.Nanosecond },
+		"sweep": func(c *redisstream.Config) { c.Sweep = -1 }, "grace": func(c *redisstream.Config) { c.Grace = -1 },
+	} {
+		c := config(freshTopic())
+		spoil(&c)
+		err := redisstream.Subscribe(t.Context(), rdb, c, decode, nil)
+		require.ErrorIs(t, err, es.ErrInvalid, what)
+		require.ErrorContains(t, err, what)
+	}
+}
