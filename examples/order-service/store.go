@@ -7,6 +7,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/headwater-go/headwater/commandbus"
+	"github.com/headwater-go/headwater/eventbus"
 	"github.com/headwater-go/headwater/eventstore"
 	"github.com/headwater-go/headwater/examples/order-service/item"
 	"github.com/headwater-go/headwater/examples/order-service/order"
@@ -16,23 +18,41 @@ import (
 	"github.com/headwater-go/headwater/wire"
 )
 
-// open is the event store on the server of a URL, or on one inside this process where
-// there is no URL. The function ends what it began.
-func open(ctx context.Context, url string) (*eventstore.Store, func(), error) {
+// backend is what the service has on a server.
+type backend struct {
+	// rdb is for what blocks; calls puts those of many goroutines into one round trip.
+	rdb, calls redis.UniversalClient
+	store      *eventstore.Store
+	builtIn    bool
+	end        func()
+}
+
+// commands is a bus for subscribing; what is sent through fast shares round trips.
+func (b *backend) commands(rdb redis.UniversalClient) *commandbus.Bus {
+	return commandbus.New(rdb, wire.JSON(shop.Types()...))
+}
+
+func (b *backend) events(rdb redis.UniversalClient) *eventbus.Bus {
+	return eventbus.New(rdb, wire.JSON(shop.Types()...))
+}
+
+// open is the backend on the server of a URL, or on one inside this process where there
+// is no URL.
+func open(ctx context.Context, url string) (*backend, error) {
 	if url == "" {
 		return openBuiltIn(ctx)
 	}
 	rdb, _, err := redisurl.Connect(ctx, url)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return openOn(ctx, rdb, func() { _ = rdb.Close() }, slog.Default())
 }
 
-func openBuiltIn(ctx context.Context) (*eventstore.Store, func(), error) {
+func openBuiltIn(ctx context.Context) (*backend, error) {
 	server, err := miniredis.Run()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	end := func() {
@@ -40,7 +60,12 @@ func openBuiltIn(ctx context.Context) (*eventstore.Store, func(), error) {
 		server.Close()
 	}
 	// It evicts nothing, and has no way to say so: the store's warning would frighten.
-	return openOn(ctx, rdb, end, slog.New(slog.DiscardHandler))
+	b, err := openOn(ctx, rdb, end, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	b.builtIn = true
+	return b, nil
 }
 
 // pipelining is implemented by the clients that put the calls of many workers into
@@ -49,20 +74,21 @@ type pipelining interface {
 	AutoPipeline() (*redis.AutoPipeliner, error)
 }
 
-func openOn(ctx context.Context, rdb redis.UniversalClient, end func(), logger *slog.Logger) (*eventstore.Store, func(), error) {
+func openOn(ctx context.Context, rdb redis.UniversalClient, end func(), logger *slog.Logger) (*backend, error) {
+	b := &backend{rdb: rdb, calls: rdb, end: end}
 	if p, ok := rdb.(pipelining); ok {
 		pipelined, err := p.AutoPipeline()
 		if err != nil {
 			end()
-			return nil, nil, err
+			return nil, err
 		}
-		rdb = pipelined // closed with its client
+		b.calls = pipelined // closed with its client
 	}
-	store := eventstore.New(rdb, wire.JSON(shop.Types()...))
-	store.Logger = logger
-	if err := store.Ready(ctx, order.Type, item.Type, parcel.Type); err != nil {
+	b.store = eventstore.New(b.calls, wire.JSON(shop.Types()...))
+	b.store.Logger = logger
+	if err := b.store.Ready(ctx, order.Type, item.Type, parcel.Type); err != nil {
 		end()
-		return nil, nil, err
+		return nil, err
 	}
-	return store, end, nil
+	return b, nil
 }

@@ -83,7 +83,7 @@ func work(ctx context.Context, handle es.CommandHandler, commands []es.Command, 
 		result, err := handle(ctx, c)
 		switch {
 		case errors.Is(err, es.ErrRefused):
-			tally.Refused[reason(err)]++
+			tally.Refused[Reason(err)]++
 		case err != nil:
 			return tally, err
 		default:
@@ -99,8 +99,8 @@ func work(ctx context.Context, handle es.CommandHandler, commands []es.Command, 
 	return tally, nil
 }
 
-// reason is the refusal without whom it concerns.
-func reason(err error) string {
+// Reason is the text of a refusal without whom it concerns.
+func Reason(err error) string {
 	if errors.Is(err, es.ErrExpectedVersion) {
 		return "was refused by an earlier replay, or the aggregate has gone another way"
 	}

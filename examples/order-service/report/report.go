@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-go/headwater/examples/order-service/order"
 	"github.com/headwater-go/headwater/examples/order-service/replay"
+	"github.com/headwater-go/headwater/examples/order-service/sales"
 	"github.com/headwater-go/headwater/examples/order-service/shop"
 )
 
@@ -18,6 +19,7 @@ import (
 type Summary struct {
 	Tally    replay.Tally
 	Totals   shop.Totals
+	Sales    sales.Figures
 	Took     time.Duration
 	Timeline []shop.Moment
 }
@@ -37,7 +39,7 @@ func (s Style) paint(code, text string) string {
 
 func (s Style) title(text string) string { return s.paint("1", text) }
 
-// Write shows the summary, a chart of the months and the timeline.
+// Write shows the summary, the read model with a chart of the months, and the timeline.
 func (s Style) Write(w io.Writer, sum Summary) error {
 	var b strings.Builder
 	t := sum.Totals
@@ -46,7 +48,8 @@ func (s Style) Write(w io.Writer, sum Summary) error {
 	fmt.Fprintf(&b, "  items      %s, %s packed\n", Grouped(t.Items), Grouped(t.ItemsPacked))
 	fmt.Fprintf(&b, "  packages   %s, %s delivered\n\n", Grouped(t.Packages), Grouped(t.PackagesDelivered))
 	s.commands(&b, sum)
-	s.chart(&b, t.Months)
+	s.states(&b, sum.Sales)
+	s.chart(&b, sum.Sales.Revenue)
 	s.timeline(&b, sum.Timeline)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -64,17 +67,25 @@ func (s Style) commands(b *strings.Builder, sum Summary) {
 	b.WriteString("\n")
 }
 
+func (s Style) states(b *strings.Builder, f sales.Figures) {
+	fmt.Fprintf(b, "%s\n", s.title("Orders by state"))
+	for _, status := range []order.Status{order.StatusPlaced, order.StatusConfirmed, order.StatusPaid} {
+		fmt.Fprintf(b, "  %-9s  %s\n", status, Grouped(f.States[status]))
+	}
+	fmt.Fprintf(b, "  from %s commits heard on the event bus and %s fetched from the store\n\n", Grouped(f.Heard), Grouped(f.Fetched))
+}
+
 const chartWidth = 48
 
-func (s Style) chart(b *strings.Builder, months map[string]int) {
+func (s Style) chart(b *strings.Builder, months map[string]order.Money) {
 	if len(months) == 0 {
 		return
 	}
 	most := slices.Max(slices.Collect(maps.Values(months)))
-	fmt.Fprintf(b, "%s\n", s.title("Orders by month"))
+	fmt.Fprintf(b, "%s\n", s.title("Revenue by month"))
 	for _, month := range slices.Sorted(maps.Keys(months)) {
-		bar := strings.Repeat("█", months[month]*chartWidth/max(most, 1))
-		fmt.Fprintf(b, "  %s  %s %d\n", month, s.paint("36", bar), months[month])
+		bar := strings.Repeat("█", int(months[month]*chartWidth/max(most, 1)))
+		fmt.Fprintf(b, "  %s  %s %s\n", month, s.paint("36", bar), money(months[month]))
 	}
 	b.WriteString("\n")
 }

@@ -6,12 +6,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/headwater-go/headwater/examples/order-service/order"
 	"github.com/headwater-go/headwater/examples/order-service/replay"
 	"github.com/headwater-go/headwater/examples/order-service/report"
+	"github.com/headwater-go/headwater/examples/order-service/sales"
 	"github.com/headwater-go/headwater/examples/order-service/shop"
 )
 
@@ -19,7 +22,11 @@ var summary = report.Summary{
 	Tally: replay.Tally{Applied: 1500, Duplicates: 20, Refused: map[string]int{"order is paid already": 3, "item is out of stock": 1}},
 	Totals: shop.Totals{
 		Orders: 2000, OrdersPaid: 1999, PaidTotal: 463123305, Items: 12, ItemsPacked: 11, Packages: 3, PackagesDelivered: 2,
-		Months: map[string]int{"2020-01": 48, "2019-12": 24, "2020-02": 0},
+	},
+	Sales: sales.Figures{
+		States:  map[order.Status]int{order.StatusPaid: 1999, order.StatusPlaced: 1},
+		Revenue: map[string]order.Money{"2020-01": 960050, "2019-12": 480025, "2020-02": 0},
+		Heard:   7997, Fetched: 3,
 	},
 	Took:     2 * time.Second,
 	Timeline: []shop.Moment{{At: time.Date(2019, 5, 20, 7, 7, 47, 0, time.UTC), Who: "order 990001", What: "confirmed"}},
@@ -40,10 +47,16 @@ Commands
          1  item is out of stock
          3  order is paid already
 
-Orders by month
-  2019-12  `+strings.Repeat("█", 24)+` 24
-  2020-01  `+strings.Repeat("█", 48)+` 48
-  2020-02   0
+Orders by state
+  placed     1
+  confirmed  0
+  paid       1,999
+  from 7,997 commits heard on the event bus and 3 fetched from the store
+
+Revenue by month
+  2019-12  `+strings.Repeat("█", 24)+` 4,800.25
+  2020-01  `+strings.Repeat("█", 48)+` 9,600.50
+  2020-02   0.00
 
 One order's timeline
   2019-05-20 07:07  order 990001     confirmed
@@ -87,11 +100,33 @@ func TestProgressEndsWithWhatIsDone(t *testing.T) {
 	done.Store(1500)
 
 	var lines, bar bytes.Buffer
-	report.Style{}.Progress(ended, &lines, false, &done, 2000)
+	report.Style{}.Show(ended, &lines, report.Progress{Done: &done, All: 2000})
 	require.Contains(t, lines.String(), " 75 %  1,500 of 2,000 commands")
 	require.NotContains(t, lines.String(), "\r")
 
-	report.Style{}.Progress(ended, &bar, true, &done, 2000)
+	report.Style{}.Show(ended, &bar, report.Progress{Done: &done, All: 2000, Bar: true})
 	require.Contains(t, bar.String(), "\r"+strings.Repeat("█", 22)+strings.Repeat("░", 8)+"  75 %  1,500 of 2,000 commands")
 	require.True(t, strings.HasSuffix(bar.String(), "\n"))
+}
+
+func TestHintIsShownOnlyWhenNothingMoves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		var out bytes.Buffer
+		p := report.Progress{Done: new(atomic.Int64), All: 100, Hint: "is a worker running?"}
+		showing := make(chan struct{})
+		go func() {
+			defer close(showing)
+			report.Style{}.Show(ctx, &out, p)
+		}()
+		for range 4 { // something is done each eight seconds
+			time.Sleep(8 * time.Second)
+			p.Done.Add(1)
+		}
+		time.Sleep(12 * time.Second)
+		end()
+		<-showing
+		require.Equal(t, "nothing was carried out for 10s; is a worker running?\n", out.String())
+	})
 }

@@ -17,16 +17,13 @@ type Totals struct {
 	PaidTotal                   order.Money
 	Items, ItemsPacked          int
 	Packages, PackagesDelivered int
-	// Months counts the orders by the month they were placed in: "2019-05".
-	Months map[string]int
 }
 
 // Count loads every aggregate there is, so many at a time.
 func (s *Shop) Count(ctx context.Context, workers int) (Totals, error) {
-	t := Totals{Months: map[string]int{}}
+	var t Totals
 	err := each(ctx, s.store, s.Orders, workers, func(o order.State) {
 		t.Orders++
-		t.Months[o.PlacedAt.Format("2006-01")]++
 		if o.Status == order.StatusPaid {
 			t.OrdersPaid++
 			t.PaidTotal += o.Price
