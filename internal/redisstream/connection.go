@@ -25,34 +25,30 @@ func masters(rdb redis.UniversalClient) (client redis.UniversalClient, closeIt f
 	return client, func() { _ = client.Close() }
 }
 
+// longBlock is how long a read waits that can be ended early. The client waits for ten
+// seconds more until it takes a connection for broken.
+const longBlock = 2 * time.Second
+
 // reading is where blocked reads run: on connections of their own, so that they take
 // none from anything else.
 type reading struct {
 	rdb   redis.UniversalClient
-	own   bool
 	block time.Duration
 }
 
 func readingClient(rdb redis.UniversalClient, topics int) (*reading, error) {
-	r := &reading{rdb: rdb, block: 500 * time.Millisecond}
+	r := &reading{block: 500 * time.Millisecond}
 	switch c := rdb.(type) {
 	case *redis.ClusterClient:
 		o := *c.Options()
-		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = max(topics, 2), 0, 0, 0
-		o.MaxRetries, o.ReadOnly, o.RouteByLatency, o.RouteRandomly = -1, false, false, false
-		r.rdb, r.own = redis.NewClusterClient(&o), true
-	case *redis.Client:
-		o := *c.Options()
-		if o.Addr == "FailoverClient" {
-			// A copy would not hear of a failover: its connections must be in the pool
-			// that Sentinel's hook clears.
-			if o.PoolSize <= topics {
-				return nil, es.Invalid("the client's pool has %d connections, of which %d topics would block each its own; it needs more", o.PoolSize, topics)
-			}
-			break
-		}
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxRetries = topics+1, 0, 0, 0, -1
-		r.rdb, r.own = redis.NewClient(&o), true
+		r.rdb = redis.NewClusterClient(&o)
+	case *redis.Client:
+		// A client of Sentinel has a dialer that asks for the master, which its copy has
+		// too. The copy does not hear of a failover: it finds out when its read ends.
+		o := *c.Options()
+		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxRetries = topics+1, 0, 0, 0, -1
+		r.rdb = redis.NewClient(&o)
 	default:
 		return nil, es.Invalid("a subscription reads through a *redis.Client or a *redis.ClusterClient, not a %T", rdb)
 	}
@@ -60,9 +56,7 @@ func readingClient(rdb redis.UniversalClient, topics int) (*reading, error) {
 }
 
 func (r *reading) close() {
-	if r.own {
-		_ = r.rdb.Close()
-	}
+	_ = r.rdb.Close()
 }
 
 // connection is the one that a topic's reads block on.
@@ -115,7 +109,7 @@ func (c *connection) read(ctx context.Context, t *topic, count int, wait bool) (
 	if wait {
 		args.Block = c.block
 		if c.id != 0 {
-			args.Block = 5 * time.Second
+			args.Block = longBlock
 			defer c.unblockAtEnd(ctx)()
 		}
 	}
