@@ -20,6 +20,8 @@ type entry struct {
 	aggregate string
 	// failures is how often it was handled in vain, as far as is known.
 	failures int
+	// deliveries of a recovered entry are those of the consumers that had it before.
+	deliveries int
 	// recovered entries were not read by this process.
 	recovered bool
 	raised    bool // its delivery was counted already

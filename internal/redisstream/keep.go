@@ -59,7 +59,7 @@ func (t *topic) sweep(ctx context.Context, stream string) {
 	held := func(id string) bool { return t.holds(stream, id) }
 	take := func(entries []recovery.Entry) {
 		for _, e := range entries {
-			t.take(&entry{stream: stream, id: e.ID, failures: e.Failures, recovered: true}, e.Fields)
+			t.take(&entry{stream: stream, id: e.ID, failures: e.Failures, deliveries: e.Deliveries, recovered: true}, e.Fields)
 		}
 	}
 	for {

@@ -21,6 +21,8 @@ type subscription struct {
 	lanes  *lanes
 	topics []*topic
 	log    *limiter
+	// suspect is held while an entry is handled that several consumers died with.
+	suspect sync.Mutex
 }
 
 // Subscribe prepares the groups, reads them, and hands each message to h, until ctx is

@@ -33,6 +33,14 @@ func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 	if e.bad != nil {
 		return t.bury(ctx, e, e.reason, e.bad)
 	}
+	if e.recovered && e.deliveries > t.MaxDeliveries/2 {
+		// It may be what its consumers died of: one at a time, so that nothing else that
+		// was in hand as well is taken for it.
+		if !t.suspect.TryLock() {
+			return t.delay(1, nil)
+		}
+		defer t.suspect.Unlock()
+	}
 	if e.recovered && !e.raised {
 		if d, proceed := t.raise(ctx, e); !proceed {
 			return d

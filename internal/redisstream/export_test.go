@@ -1,0 +1,4 @@
+package redisstream
+
+// NewLimiter lets tests see the limiter alone.
+var NewLimiter = newLimiter
