@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,13 +63,8 @@ func benchCommit(id es.AggregateID, version int) es.Commit {
 // turns runs the functions by turns, each on all workers at once, until each has done
 // b.N operations, and returns the time each took. A function is told its worker and a
 // number that is new for it.
-//
-// A service's heap is not empty. On an empty one the collector runs every few
-// megabytes, and it would be the thing that is measured.
 func turns(b *testing.B, workers int, fs ...func(worker, n int)) []time.Duration {
 	b.Helper()
-	ballast := make([]byte, 256<<20)
-	defer runtime.KeepAlive(ballast)
 	took := make([]time.Duration, len(fs))
 	round := max(min(b.N/50, 400)/workers, 1) * workers // short, so that both meet the same weather
 	b.ResetTimer()

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -52,25 +50,25 @@ func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yiel
 		end = strconv.Itoa(r.To)
 	}
 	key := rediskey.Stream(id)
-	for got := s.fetch(ctx, id, key, next, end, firstPage); ; {
+	for got := s.fetch(ctx, key, next, end, firstPage); ; {
 		if got.err != nil {
 			return next, got.err
 		}
-		full := len(got.commits) == got.size
+		full := len(got.members) == got.size
 		var coming chan page
 		if full { // the next page comes while this one is handled
 			coming = make(chan page, 1)
-			go func(from, size int) { coming <- s.fetch(ctx, id, key, from, end, size) }(next+got.size, got.following())
+			go func(from, size int) { coming <- s.fetch(ctx, key, from, end, size) }(next+got.size, got.following())
 		}
-		for i := range got.commits {
-			c := &got.commits[i]
-			if c.err != nil {
-				return next, c.err
+		for _, member := range got.members {
+			c, err := s.decode(id, member)
+			if err != nil {
+				return next, err
 			}
 			if c.Version != next {
 				return next, es.Corrupt("version %d stands where version %d is due", c.Version, next)
 			}
-			if !yield(c.Commit, nil) {
+			if !yield(c, nil) {
 				return next, nil
 			}
 			next++
@@ -85,49 +83,31 @@ func (s *Store) load(ctx context.Context, id es.AggregateID, r es.Versions, yiel
 		if more, err := s.follows(ctx, id, next); err != nil || !more {
 			return next, err
 		}
-		got = s.fetch(ctx, id, key, next, end, firstPage) // it was appended meanwhile
+		got = s.fetch(ctx, key, next, end, firstPage) // it was appended meanwhile
 	}
 }
 
 // page is what was read of a stream: size commits, or fewer at its end.
 type page struct {
-	commits []decoded
+	members []string
 	size    int
-	bytes   int
 	err     error
 }
 
-type decoded struct {
-	es.Commit
-	err error
+// following is the size of the page after a full one.
+func (p page) following() int {
+	bytes := 1
+	for _, m := range p.members {
+		bytes += len(m)
+	}
+	return min(max(pageBytes*p.size/bytes, 1), maxPage)
 }
 
-// following is the size of the page after a full one.
-func (p page) following() int { return min(max(pageBytes*p.size/max(p.bytes, 1), 1), maxPage) }
-
-func (s *Store) fetch(ctx context.Context, id es.AggregateID, key string, from int, to string, size int) page {
+func (s *Store) fetch(ctx context.Context, key string, from int, to string, size int) page {
 	members, err := do(ctx, s, func() ([]string, error) {
 		return s.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{Min: strconv.Itoa(from), Max: to, Count: int64(size)}).Result()
 	})
-	p := page{commits: make([]decoded, len(members)), size: size, err: err}
-	for _, m := range members {
-		p.bytes += len(m)
-	}
-	// A long page is decoded by all processors at once.
-	share := max(len(members)/runtime.GOMAXPROCS(0)+1, 64)
-	var decoders sync.WaitGroup
-	for start := share; start < len(members); start += share {
-		decoders.Go(func() { s.decodeSome(id, members[start:], p.commits[start:], share) })
-	}
-	s.decodeSome(id, members, p.commits, share)
-	decoders.Wait()
-	return p
-}
-
-func (s *Store) decodeSome(id es.AggregateID, members []string, commits []decoded, n int) {
-	for i := range min(n, len(members)) {
-		commits[i].Commit, commits[i].err = s.decode(id, members[i])
-	}
+	return page{members, size, err}
 }
 
 // follows says whether version next is stored. Where it is not, and a later one is, a
