@@ -60,8 +60,8 @@ func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, 
 	if err := r.accepts(&cmd); err != nil {
 		return es.Result{}, located(&cmd, 0, err)
 	}
-	pauses, uncertain := r.pauses(ctx), 0
-	for {
+	var pauses backoff.BackOff // most commands need none
+	for uncertain := 0; ; {
 		version, done, err := r.attempt(ctx, &cmd)
 		if done {
 			return es.Result{Aggregate: cmd.Aggregate, Version: version}, nil
@@ -69,8 +69,13 @@ func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, 
 		if errors.Is(err, es.ErrUncertain) {
 			uncertain++
 		}
-		if uncertain <= maxUncertain && again(&cmd, err) && pause(ctx, pauses.NextBackOff()) {
-			continue
+		if uncertain <= maxUncertain && again(&cmd, err) {
+			if pauses == nil {
+				pauses = r.pauses(ctx)
+			}
+			if pause(ctx, pauses.NextBackOff()) {
+				continue
+			}
 		}
 		return r.settle(ctx, &cmd, version, err)
 	}
