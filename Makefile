@@ -6,6 +6,9 @@ GOLANGCI_LINT := .cache/bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
 PROCS ?= 2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
+# How long a soak breaks things, and on what: standalone, cluster or sentinel.
+SECONDS ?= 600
+TOPOLOGY ?= standalone
 # What runs on every server there is: make matrix MATRIX='./eventstore'
 MATRIX ?= $(addprefix ./,$(wildcard eventstore snapshot preparekey))
 # The root module and those below it, such as observe/otel.
@@ -13,7 +16,7 @@ MODULES := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod */*/go.mod))
 MODULES := $(patsubst go.mod,.,$(MODULES))
 
 .DEFAULT_GOAL := help
-.PHONY: help lint test race cover bench matrix fuzz example redis
+.PHONY: help lint test race cover bench soak matrix fuzz example redis
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +39,11 @@ cover: redis ## run all tests and say which part of the code they reach
 
 bench: redis ## run the benchmarks, each for BENCHTIME (1s)
 	go test -p 1 -timeout 60m -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+soak: redis ## kill, pause, cut and restart everything for SECONDS (600) on TOPOLOGY, and look for every message
+	@mkdir -p .cache
+	@go test -c -o .cache/soak.test ./internal/soak
+	@.cache/soak.test -test.run '^TestSoak$$' -test.timeout 0 -soak.seconds $(SECONDS) -soak.topology $(TOPOLOGY)
 
 matrix: redis ## run the stores' tests on Redis 6.2, 7, 8.2 and Valkey 9
 	@scripts/fetch-servers.sh

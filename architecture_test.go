@@ -35,7 +35,7 @@ var floors = [][]string{
 		"commandbus", "eventbus", "statebus", "messaging", "partition", "eventstore", "snapshot", "preparekey",
 		"readmodel", "schedule", "migrate",
 	},
-	{"cmd", "observe", "examples"},
+	{"cmd", "observe", "examples", "internal/soak"},
 }
 
 var (
