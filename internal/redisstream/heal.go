@@ -68,10 +68,12 @@ func (t *topic) resume(ctx context.Context) (es.Start, error) {
 		return t.Start, nil
 	}
 	info, err := redisrun.Do(ctx, 0, func() (*redis.XInfoStream, error) { return t.rdb.XInfoStream(ctx, t.name).Result() })
-	if err != nil && !isNoKey(err) {
+	switch {
+	case isNoKey(err):
+		return es.FromBeginning, nil
+	case err != nil:
 		return "", err
-	}
-	if err != nil || before(info.LastGeneratedID, last) {
+	case before(info.LastGeneratedID, last):
 		return es.FromBeginning, nil
 	}
 	return es.Start(from), nil

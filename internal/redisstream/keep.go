@@ -119,4 +119,4 @@ func (t *topic) leave(ctx context.Context) {
 	}
 }
 
-func jitter(d time.Duration) time.Duration { return rand.N(d) } //nolint:gosec // not a secret
+func jitter(d time.Duration) time.Duration { return rand.N(d) }

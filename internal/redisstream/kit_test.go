@@ -1,12 +1,10 @@
 package redisstream_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,57 +83,6 @@ func (r *running) end(t testing.TB) time.Duration {
 		require.Fail(t, "it does not stop")
 	}
 	return time.Since(began)
-}
-
-// calls records what handlers were called for.
-type calls struct {
-	mu   sync.Mutex
-	seen []string
-	at   []time.Time
-}
-
-func (c *calls) add(text string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seen, c.at = append(c.seen, text), append(c.at, time.Now())
-	n := 0
-	for _, s := range c.seen {
-		if s == text {
-			n++
-		}
-	}
-	return n
-}
-
-func (c *calls) all() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]string{}, c.seen...)
-}
-
-// of are the calls of one key, in order.
-func (c *calls) of(key string) []string {
-	var texts []string
-	for _, s := range c.all() {
-		if strings.HasPrefix(s, key+"|") {
-			texts = append(texts, s)
-		}
-	}
-	return texts
-}
-
-func (c *calls) count(text string) (n int) {
-	for _, s := range c.all() {
-		if s == text {
-			n++
-		}
-	}
-	return n
-}
-
-func (c *calls) handle(_ context.Context, text string) error {
-	c.add(text)
-	return nil
 }
 
 func publish(t testing.TB, rdb redis.UniversalClient, topic string, texts ...string) {
@@ -264,29 +211,3 @@ func through(t *testing.T) (p *redistest.Proxy, client, direct *redis.Client) {
 	t.Cleanup(func() { _ = client.Close() })
 	return p, client, server.Client(t)
 }
-
-// lines is a log that tests can read.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.b.String(), text)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -59,20 +59,18 @@ func Subscribe(ctx context.Context, rdb redis.UniversalClient, c Config, d Decod
 
 // prepare makes the groups; nil where ctx has ended first.
 func (s *subscription) prepare(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		err := Prepare(ctx, s.rdb, s.Config)
 		if err == nil {
 			err = recovery.Register(ctx, s.rdb, s.Topics...)
 		}
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
-		if !errors.Is(err, es.ErrUnavailable) {
+		if err == nil || !errors.Is(err, es.ErrUnavailable) && ctx.Err() == nil {
 			return err
 		}
 		s.log.Warn(ctx, "subscription cannot begin; trying on", "topics", s.Topics, "group", s.Group, "reason", err)
 		pause(ctx, time.Second)
 	}
+	return nil
 }
 
 // closing is how long a stop may take, besides the grace.

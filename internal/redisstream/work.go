@@ -154,5 +154,5 @@ func (t *topic) delay(n int, err error) time.Duration {
 	if n < 20 {
 		d = min(t.Backoff<<(n-1), t.MaxBackoff)
 	}
-	return d/2 + rand.N(d/2+1) //nolint:gosec // not a secret
+	return d/2 + rand.N(d/2+1)
 }

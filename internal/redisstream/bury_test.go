@@ -1,0 +1,78 @@
+package redisstream_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/redistest"
+	"github.com/headwater-go/headwater/recovery"
+)
+
+func TestDLQ02_AMessageThatKillsItsHandlersIsBuriedBeforeItKillsAnother(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic := freshTopic()
+		group(t, rdb, topic)
+		publish(t, rdb, topic, "a|killer", "b|innocent")
+		ids := abandon(t, rdb, topic, "dead", 2)
+		c := config(topic)
+		c.MaxDeliveries = 2 // crashes: 6
+		require.NoError(t, rdb.Do(t.Context(), "XCLAIM", topic, "g", "dead", 0, ids[0], "RETRYCOUNT", 6, "JUSTID").Err())
+		var seen calls
+		r := start(t, rdb, c, seen.handle)
+		drained(t, rdb, topic)
+		r.end(t)
+		require.Equal(t, []string{"b|innocent"}, seen.all())
+		all := letters(t, rdb, topic)
+		require.Len(t, all, 1)
+		require.Equal(t, recovery.Crashed, all[0].Reason)
+	})
+}
+
+func TestDLQ04_WithoutMemoryForALetterNothingIsLostAndNothingTriedAgain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	rdb := server.Client(t)
+	topic := freshTopic()
+	c := config(topic)
+	c.MaxDeliveries = 1
+	var seen calls
+	r := start(t, rdb, c, func(ctx context.Context, text string) error {
+		seen.add(text)
+		if text[0] == 'a' {
+			require.NoError(t, rdb.ConfigSet(ctx, "maxmemory", "1").Err())
+			return es.Permanent(errFails)
+		}
+		return nil
+	})
+	publish(t, rdb, topic, "a|1", "b|1", "b|undecodable")
+	eventually(t, "b is handled", func() bool { return seen.count("a|1")*seen.count("b|1") == 1 })
+	never(t, "it is acknowledged", 300*time.Millisecond, func() bool { return pending(t, rdb, topic) < 1 })
+	require.NoError(t, rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	drained(t, rdb, topic)
+	require.Len(t, letters(t, rdb, topic), 2)
+	require.Equal(t, 1, seen.count("a|1"))
+	r.end(t)
+}
+
+func TestDLQ03_ALetterWhoseReplyWasLostIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	p, rdb, direct := through(t)
+	topic := freshTopic()
+	r := start(t, rdb, config(topic), func(context.Context, string) error {
+		for range 3 { // whatever the client sends again
+			p.DropReply("EVALSHA")
+		}
+		return es.Permanent(errFails)
+	})
+	publish(t, direct, topic, "a|1")
+	drained(t, direct, topic)
+	eventually(t, "replies were lost", func() bool { return p.Pending() == 0 })
+	r.end(t)
+	require.Len(t, letters(t, direct, topic), 1)
+}
