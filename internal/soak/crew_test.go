@@ -91,7 +91,7 @@ func (b *berth) start() (*exec.Cmd, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
-		return nil, nil //nolint:nilnil // there is nothing to start
+		return nil, nil
 	}
 	b.started++
 	b.worker.Ledger = b.ledger()

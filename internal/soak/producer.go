@@ -73,8 +73,8 @@ func (p *Producers) Run(ctx context.Context, patience time.Duration) {
 }
 
 func (p *Producers) one(ctx context.Context, i int, versions map[es.AggregateID]int, patience time.Duration) {
-	t := Types[rand.N(len(Types))]                                                     //nolint:gosec // not a secret
-	id := t.ID(fmt.Sprintf("%s-%d", t.Name, i+producers*rand.N(Aggregates/producers))) //nolint:gosec // not a secret
+	t := Types[rand.N(len(Types))]
+	id := t.ID(fmt.Sprintf("%s-%d", t.Name, i+producers*rand.N(Aggregates/producers)))
 	n := int(p.next.Add(1))
 	if n%401 == 0 {
 		p.garbage(ctx, t, n)
@@ -90,7 +90,7 @@ func (p *Producers) one(ctx context.Context, i int, versions map[es.AggregateID]
 		if !until.IsZero() && time.Now().After(until) {
 			return
 		}
-		time.Sleep(50*time.Millisecond + rand.N(100*time.Millisecond)) //nolint:gosec // not a secret
+		time.Sleep(50*time.Millisecond + rand.N(100*time.Millisecond))
 	}
 	p.Sent.Add(1)
 	p.mu.Lock()

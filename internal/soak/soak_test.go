@@ -75,7 +75,7 @@ func TestSoak(t *testing.T) {
 	summary = "soak: FAILED before the end"
 	start := time.Now()
 	top := newTopology(t, *topologyName)
-	dir, err := os.MkdirTemp("", "headwater-soak-")
+	dir, err := os.MkdirTemp("", "headwater-soak-") //nolint:usetesting // it stays where the test fails
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
