@@ -1,4 +1,4 @@
-// Package headwater_test holds the import graph to the map of the house.
+// Package headwater_test holds the import graph to the README's map.
 package headwater_test
 
 import (
@@ -22,7 +22,7 @@ const (
 	miniredis = "github.com/alicebob/miniredis"
 )
 
-// floors are the floors of the house, the ground floor first. A folder stands for all
+// floors are the layers that imports point down, the ground floor first. A folder stands for all
 // packages in it, which may import each other.
 var floors = [][]string{
 	{"es", "lua"},

@@ -15,7 +15,7 @@ const (
 )
 
 // propagated are the headers that a commit takes over from its command, in Wow's
-// order (wow-v2.md, 1.8); the trace stands between the two groups.
+// order (Wow v8.10.10); the trace stands between the two groups.
 var (
 	propagatedFirst = []string{
 		"command_wait_id", "command_wait_endpoint", headerStage, "command_wait_context",

@@ -29,7 +29,7 @@ func (r *Repository[S]) owns(id es.AggregateID) error {
 }
 
 // check holds the command against what is known of the aggregate, in Wow's order
-// (wow-v2.md, 3.3).
+// (Wow v8.10.10).
 func check(m *es.Meta, cmd *es.Command) error {
 	_, recovers := cmd.Body.(es.RecoverAggregate)
 	exists := m.Version > 0

@@ -84,7 +84,8 @@ type Error struct {
 	Err       error
 }
 
-// Error is one line: "append sales.order/o-1@(0) version 3: version conflict".
+// Error is "append sales.order/o-1@(0) version 3: version conflict": one line, but for an
+// [ErrPanic], which carries its stack.
 func (e *Error) Error() string {
 	s := e.Op
 	if e.Aggregate != (AggregateID{}) {

@@ -27,7 +27,7 @@ import (
 // Each benchmark runs what it measures and its yardstick in turns, in one run on one
 // server, and reports their ratio: the figure of a noisy machine that means something.
 
-// referenceAppend is a script with the contract of the reference's, in our words (wow-v2.md, 4.1).
+// referenceAppend is a script with the contract of the reference's, in our words (Wow v8.10.10).
 //
 //go:embed testdata/reference_append.lua
 var referenceAppend string

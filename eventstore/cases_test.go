@@ -1,6 +1,6 @@
 package eventstore_test
 
-// Where the cases of the case book are covered, as far as they concern the event store.
+// Where the cases named STO-…, SCR-… and so on are covered, as far as they concern the event store.
 //
 //	estest's suites, run by driver_test.go on three kinds of servers and in both codecs:
 //	                 STO-01 02 03 05 08 09 13, KEY-01 03 04 05 10, JSON-01 02 03 08 10 13

@@ -34,6 +34,7 @@ func TestSTO10_CLU12_AnOlderLayoutIsFoundWhereverItsKeyLies(t *testing.T) {
 	for name, client := range map[string]func(t testing.TB) redis.UniversalClient{
 		"standalone": func(t testing.TB) redis.UniversalClient { return redistest.Shared(t).Client(t) },
 		"cluster":    func(t testing.TB) redis.UniversalClient { return redistest.SharedCluster(t).Client(t) },
+		"sentinel":   func(t testing.TB) redis.UniversalClient { return redistest.SharedSentinel(t).Client(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-go/headwater/wire"
 )
 
-// The cases JSON-… of the case book, as far as a codec is concerned. JSON-08 is in
+// The cases JSON-…, as far as a codec is concerned. JSON-08 is in
 // TestWhatCannotBeWrittenIsRefused too.
 
 // throughCommit sends a body through a commit and back.
@@ -159,9 +159,9 @@ func TestJSON05_InvalidUTF8IsCorruptOnReading(t *testing.T) {
 	require.ErrorIs(t, j.DecodeValue([]byte("\"\xff\""), new(string)), es.ErrCorrupt)
 }
 
-// The case book would refuse such envelopes. Wow takes the last of equal keys, and a
+// One might refuse such envelopes. Wow takes the last of equal keys, and a
 // key in another case is one it does not know: that is what its vectors say, and they
-// outrank the book. Go alone would have let "Version" win over "version".
+// decide. Go alone would have let "Version" win over "version".
 func TestJSON06_KeysAreMatchedExactlyAndTheLastOneWins(t *testing.T) {
 	t.Parallel()
 	j := wire.JSON(carts())

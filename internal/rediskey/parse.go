@@ -25,7 +25,7 @@ func ParseMember(member string) (id, tenant string, err error) {
 	return id, tenant, nil
 }
 
-// ParseIdentity reads [Events].Identity, as notes and tombstones hold it. It takes
+// ParseIdentity reads [Events].Identity, as notes hold it. It takes
 // exactly what [EventKeys] writes; anything else is an [es.ErrCorrupt].
 func ParseIdentity(identity string) (id, tenant string, err error) {
 	first, rest, ok := strings.Cut(identity, ".")

@@ -18,7 +18,7 @@ type Events struct {
 	IDs string
 	// Outbox is the ZSET of notes: Identity, scored by the first unpublished version.
 	Outbox string
-	// Purged is the HASH of tombstones: Identity to the version that was purged.
+	// Purged is the HASH of tombstones: Member to the version that was purged.
 	Purged string
 	// Identity names the aggregate within its type; see [ParseIdentity].
 	Identity string
