@@ -44,3 +44,14 @@ func ExampleNew() {
 	fmt.Println(account.Version, account.State.Owner, account.State.Balance, err)
 	// Output: 50 ann 500 <nil>
 }
+
+func ExampleEveryVersions() {
+	strategy := snapshot.EveryVersions(100)
+	fmt.Println(strategy(es.Meta{Version: 100}, es.Meta{Version: 199}), strategy(es.Meta{Version: 100}, es.Meta{Version: 200}))
+	// Output: false true
+}
+
+func ExampleEveryCommit() {
+	fmt.Println(snapshot.EveryCommit()(es.Meta{Version: 1}, es.Meta{Version: 2}))
+	// Output: true
+}
