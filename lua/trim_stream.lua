@@ -33,7 +33,7 @@ local function young(age)
   return string.format('%.0f-0', math.max(0, time[1] * 1000 + math.floor(time[2] / 1000) - age))
 end
 
--- The first entry that a length lets stay. It is looked for in growing steps within about a mebibyte; where that
+-- The first entry that a length lets stay. It is looked for in growing steps, a thousand entries or half a mebibyte at most; where that
 -- is not enough it is one before it, and the second result is true.
 local function newest(limit)
   if limit == '' or length <= tonumber(limit) then return '0-0', false end
@@ -46,7 +46,7 @@ local function newest(limit)
     for i = 1, #page do
       for j = 1, #page[i][2] do bytes = bytes + #page[i][2][j] end
     end
-    if bytes > 1048576 or step > 1024 then return last, true end
+    if bytes > 262144 or step > 256 then return last, true end
     from, step = '(' .. last, step * 2
   end
 end

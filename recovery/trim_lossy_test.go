@@ -40,6 +40,20 @@ func TestDEL05_ALossyLimitSaysHowManyWereLostAndForWhom(t *testing.T) {
 	})
 }
 
+// What every group has acked goes first, however many steps that takes.
+func TestWhatWasAckedIsNotCountedAsLost(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic := freshTopic()
+		groupAt(t, rdb, topic, "g", "0")
+		ids := old(t, rdb, topic, 3000)
+		readAs(t, rdb, topic, "g", "c", 2500)
+		ack(t, rdb, topic, "g", ids[:2500]...)
+		done := trimmed(t, rdb, topic, recovery.TrimOptions{LossyMaxAge: time.Hour})
+		require.Equal(t, []int64{2500, 500, 0}, []int64{done.Removed, done.Lost, done.Cleared})
+	})
+}
+
 func TestDEL08_WhatALossyLimitRemovesIsPendingNoMore(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
