@@ -148,7 +148,7 @@ func wrongLetter(entry *Entry, l *recovery.Letter) string {
 		return "it could have been handled"
 	case l.Reason != want:
 		return "it should be " + string(want)
-	case want == recovery.Limit && l.Attempts != MaxDeliveries:
+	case want == recovery.Limit && l.Attempts < MaxDeliveries: // a death before the burial may cost one more
 		return fmt.Sprintf("it should have been tried %d times", MaxDeliveries)
 	case want != recovery.Crashed && !strings.Contains(l.Error, Cause(entry.N)):
 		return "it has another cause"
