@@ -53,7 +53,9 @@ func TestReportOfThePartsOfALog(t *testing.T) {
 	require.Equal(t, exitOK, code, "%s", &stderr)
 	for _, part := range []string{
 		"400 applied, 0 carried out before, 0 refused",
-		"2019-05  ",
+		"Orders by state",
+		"commits heard on the event bus and ",
+		"Revenue by month\n  2019-05  ████",
 		"2019-05-20 10:30  order 990003     placed, 4 items for 2468.99",
 		"2019-05-20 10:34  order 990003     confirmed",
 		"2019-05-21 08:41  order 990003     paid, 2468.99",
@@ -76,6 +78,11 @@ func TestUsage(t *testing.T) {
 		"help":             {[]string{"--help"}, exitOK, "--timeline ORDER", ""},
 		"unknown flag":     {[]string{"--fast"}, exitUsage, "", "fast"},
 		"argument":         {[]string{"log.csv"}, exitUsage, "", `unexpected argument "log.csv"`},
+		"worker's help":    {[]string{"worker", "--help"}, exitOK, "carry out commands until Ctrl-C", ""},
+		"lonely worker":    {[]string{"worker"}, exitUsage, "", "worker needs --redis"},
+		"lonely replay":    {[]string{"replay", "--json"}, exitUsage, "", "replay needs --redis"},
+		"worker's limit":   {[]string{"worker", "--redis", "redis://x", "--limit", "1"}, exitUsage, "", "limit"},
+		"worker's server":  {[]string{"worker", "--redis", "redis://127.0.0.1:1"}, exitFailed, "", "127.0.0.1:1"},
 		"no workers":       {[]string{"--workers", "0"}, exitUsage, "", "--workers must be between"},
 		"negative limit":   {[]string{"--limit", "-1"}, exitUsage, "", "--limit must not be negative"},
 		"not a number":     {[]string{"--limit", "many"}, exitUsage, "", "limit"},

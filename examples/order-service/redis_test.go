@@ -8,8 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,19 +103,105 @@ func TestKilledReplayGoesOn(t *testing.T) {
 	require.Equal(t, wholeLog(38685-last.Duplicates, 38685-last.Applied), last)
 }
 
-// stopAt runs the program and sends it a signal after one of its first progress lines.
-func stopAt(t *testing.T, program, url string, signal syscall.Signal) (code int, stderr string) {
+// Of two workers in processes of their own one is killed while it holds commands. The
+// replay, which is a third process, counts as if nothing had happened.
+func TestKilledWorkerChangesNothing(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the whole log")
+	}
+	program, server := build(t), redistest.Standalone(t)
+	rdb, url := server.Client(t), "redis://"+server.Addr
+	doomed, _ := start(t, program, "worker", "--redis", url)
+	var name string
+	require.Eventually(t, func() bool {
+		consumers := rdb.ZRange(t.Context(), "{"+topics[2]+"}:lease:"+group, 0, -1).Val()
+		name = strings.Join(consumers, " ")
+		return name != ""
+	}, 30*time.Second, 10*time.Millisecond)
+	survivor, survivorSays := start(t, program, "worker", "--redis", url)
+
+	replay, says := start(t, program, "replay", "--redis", url, "--json")
+	awaitProgress(t, says, 2)
+	require.NoError(t, doomed.Process.Kill())
+	require.Error(t, doomed.Wait())
+	held := 0
+	for _, topic := range topics {
+		held += int(rdb.XPending(t.Context(), topic, group).Val().Consumers[name])
+	}
+	require.Positive(t, held, "it was killed while it held commands")
+
+	_, err := io.Copy(io.Discard, says)
+	require.NoError(t, err)
+	require.NoError(t, replay.Wait())
+	require.Equal(t, wholeLog(38685, 0), lastLine(t, replay.Stdout.(*bytes.Buffer).String()))
+	require.Eventually(t, func() bool { // the last acknowledgements are on their way
+		left := int64(0)
+		for _, topic := range topics {
+			left += rdb.XPending(t.Context(), topic, group).Val().Count
+		}
+		return left == 0
+	}, 10*time.Second, 10*time.Millisecond)
+
+	require.NoError(t, survivor.Process.Signal(syscall.SIGINT))
+	rest, err := io.ReadAll(survivorSays)
+	require.NoError(t, err)
+	require.NoError(t, survivor.Wait(), "Ctrl-C is how a worker ends")
+	require.Contains(t, string(rest), "commands answered by this worker")
+	require.NotContains(t, string(rest), "\n0 commands", "it had its share")
+	require.Equal(t, wholeLog(0, 38685), replayed(t, program, "--redis", url))
+}
+
+// Each command is applied for one of two replays that run at once, and a duplicate for
+// the other.
+func TestTwoReplaysAtOnceShareTheWork(t *testing.T) {
+	t.Parallel()
+	url := "redis://" + redistest.Standalone(t).Addr
+	var stdout, stderr [2]bytes.Buffer
+	var running sync.WaitGroup
+	for i := range 2 {
+		running.Go(func() {
+			run(t.Context(), []string{"--limit", "3000", "--json", "--redis", url}, &stdout[i], &stderr[i])
+		})
+	}
+	running.Wait()
+	one, other := lastLine(t, stdout[0].String()), lastLine(t, stdout[1].String())
+	require.Equal(t, 3000, one.Applied+other.Applied, "%+v %+v", one, other)
+	require.Equal(t, 3000, one.Duplicates+other.Duplicates)
+	for _, o := range []outcome{one, other} {
+		require.Equal(t, outcome{3000, o.Applied, o.Duplicates, 0, 127, "261372.58", 589, 86, 0, 0}, o)
+	}
+}
+
+const group = "order-service.CommandDispatcher"
+
+var topics = []string{"order-service.order:command", "order-service.item:command", "order-service.package:command"}
+
+// start runs the program beside the test, and returns what it says on standard error.
+func start(t *testing.T, program string, args ...string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, "--redis", url, "--json")
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdout = &bytes.Buffer{}
 	pipe, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	lines := bufio.NewReader(pipe)
-	for range 1 + rand.IntN(4) {
-		line, err := lines.ReadString('\n')
+	return cmd, bufio.NewReader(pipe)
+}
+
+func awaitProgress(t *testing.T, stderr *bufio.Reader, lines int) {
+	t.Helper()
+	for range lines {
+		line, err := stderr.ReadString('\n')
 		require.NoError(t, err)
 		require.Contains(t, line, "commands")
 	}
+}
+
+// stopAt runs the program and sends it a signal after one of its first progress lines.
+func stopAt(t *testing.T, program, url string, signal syscall.Signal) (code int, stderr string) {
+	t.Helper()
+	cmd, lines := start(t, program, "--redis", url, "--json")
+	awaitProgress(t, lines, 1+rand.IntN(4))
 	require.NoError(t, cmd.Process.Signal(signal))
 	rest, err := io.ReadAll(lines)
 	require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 	"github.com/headwater-go/headwater/examples/order-service/order"
 	"github.com/headwater-go/headwater/examples/order-service/parcel"
 	"github.com/headwater-go/headwater/examples/order-service/sales"
-	"github.com/headwater-go/headwater/examples/order-service/shop"
 )
 
 // parts run side by side until one of them fails or they are stopped.
@@ -46,7 +45,7 @@ func (p *parts) end() {
 
 // worker is what carries out commands on a backend.
 func (b *backend) worker() *dispatch.Worker {
-	return &dispatch.Worker{CarryOut: shop.New(b.store).Handle, Store: b.store, Events: b.events(b.calls), Answers: b.calls}
+	return dispatch.NewWorker(b.store, b.events(b.calls), b.calls)
 }
 
 // work has w carry out commands until ctx is done.

@@ -27,11 +27,12 @@ type backend struct {
 	end        func()
 }
 
-// commands is a bus for subscribing; what is sent through fast shares round trips.
+// commands is a command bus on one of the backend's clients.
 func (b *backend) commands(rdb redis.UniversalClient) *commandbus.Bus {
 	return commandbus.New(rdb, wire.JSON(shop.Types()...))
 }
 
+// events is an event bus on one of the backend's clients.
 func (b *backend) events(rdb redis.UniversalClient) *eventbus.Bus {
 	return eventbus.New(rdb, wire.JSON(shop.Types()...))
 }

@@ -8,22 +8,26 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/examples/order-service/shop"
 )
 
 // MaxDeliveries is how often a worker's subscription tries a command that fails for
 // reasons of its own, before it becomes a dead letter.
 const MaxDeliveries = 5
 
-// Worker carries out commands that come over the bus. All fields must be set.
+// Worker carries out commands that come over the bus.
 type Worker struct {
-	// CarryOut has the command's aggregate decide.
-	CarryOut es.CommandHandler
-	Store    es.Finder
-	Events   es.EventPublisher
-	// Answers is where the desks read.
-	Answers redis.Cmdable
+	shop    *shop.Shop
+	store   es.Finder
+	events  es.EventPublisher
+	answers redis.Cmdable
+	done    atomic.Int64
+}
 
-	done atomic.Int64
+// NewWorker is a worker over a store, which publishes what it stores, and answers where
+// the desks read.
+func NewWorker(store shop.Store, events es.EventPublisher, answers redis.Cmdable) *Worker {
+	return &Worker{shop: shop.New(recorder{store}), store: store, events: events, answers: answers}
 }
 
 // Done counts the commands that this worker has answered.
@@ -35,7 +39,7 @@ func (w *Worker) Done() int64 { return w.done.Load() }
 func (w *Worker) Handle(ctx context.Context, c es.Command) (es.Result, error) {
 	result, err := w.carryOut(ctx, c)
 	if desk, ok := c.Header.Lookup(headerReplyTo); ok && final(ctx, err) {
-		if err := answerTo(&c, result, err).send(ctx, w.Answers, desk); err != nil {
+		if err := answerTo(&c, result, err).send(ctx, w.answers, desk); err != nil {
 			return result, err
 		}
 		w.done.Add(1)
@@ -44,16 +48,31 @@ func (w *Worker) Handle(ctx context.Context, c es.Command) (es.Result, error) {
 }
 
 func (w *Worker) carryOut(ctx context.Context, c es.Command) (es.Result, error) {
-	result, err := w.CarryOut(ctx, c)
-	if err != nil || result.Version == 0 {
-		return result, err
+	var commit es.Commit
+	result, err := w.shop.Handle(context.WithValue(ctx, recordKey{}, &commit), c)
+	if err == nil && result.Duplicate {
+		commit, err = w.store.Find(ctx, c.Aggregate, result.Version)
 	}
-	commit, err := w.Store.Find(ctx, c.Aggregate, result.Version)
 	if err != nil || commit.CommandID != c.ID {
 		return result, err // another command's commit: whoever carries that out publishes it
 	}
 	result.Duplicate = false
-	return result, w.Events.Publish(ctx, commit)
+	return result, w.events.Publish(ctx, commit)
+}
+
+// recorder is a store that leaves what it appended with whoever waits for it in the
+// context, so that it need not be read again to be published.
+type recorder struct{ shop.Store }
+
+type recordKey struct{}
+
+// Append implements [es.Appender].
+func (r recorder) Append(ctx context.Context, o es.AppendOptions, commits ...es.Commit) (es.Appended, error) {
+	appended, err := r.Store.Append(ctx, o, commits...)
+	if record, ok := ctx.Value(recordKey{}).(*es.Commit); ok && err == nil {
+		*record = commits[len(commits)-1]
+	}
+	return appended, err
 }
 
 // final says that the bus will not deliver the command again. Faults of the server cost
