@@ -29,7 +29,7 @@ func TestDUP02_DUP03_DUP08_DLQ06_SlowHandlersKeepTheirMessages(t *testing.T) {
 		var all []*running
 		for range 3 {
 			c := config(topic)
-			c.Workers, c.Prefetch = 3, 4
+			c.Workers, c.Prefetch, c.Lease = 3, 4, time.Second
 			all = append(all, start(t, rdb, c, handle))
 		}
 		publish(t, rdb, topic, append(numbered(8, "s1", "s2"), numbered(40, "a", "b")...)...)

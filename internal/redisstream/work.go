@@ -97,6 +97,9 @@ func (t *topic) raise(ctx context.Context, e *entry) (retry time.Duration, proce
 	}
 	e.raised = true
 	t.hold(e)
+	if e.failures >= t.MaxDeliveries { // its owner died between the last try and the letter
+		return t.bury(ctx, e, recovery.Limit, fmt.Errorf("failed %d times; whoever counted the last died before the letter was written", e.failures)), false
+	}
 	if deliveries > 3*t.MaxDeliveries {
 		return t.bury(ctx, e, recovery.Crashed, es.Corrupt("delivered %d times and never finished", deliveries)), false
 	}
