@@ -184,8 +184,9 @@ func TestDUP07_OneWhoseEntriesWereClaimedCanDoNothingToThem(t *testing.T) {
 		require.EqualValues(t, 1, pendingOf(t, rdb, topic, "b")[0].RetryCount)
 		require.Empty(t, buried(t, rdb, topic))
 		require.Empty(t, failuresOf(t, rdb, topic))
-		found, _ := sweepHolding(t, stale, topic, 0, none)
+		found, swept := sweepHolding(t, stale, topic, 0, none)
 		require.Empty(t, found, "it renews its lease before anything else")
+		require.True(t, swept.Waits)
 	})
 }
 

@@ -37,8 +37,8 @@ func (s *sweep) claim(ctx context.Context, from owner, ids []string) (taken []En
 	if from.state == isAbsent {
 		idle = strconv.FormatInt(s.minIdleForeign().Milliseconds(), 10)
 	}
-	keys := []string{s.stream, rediskey.Leases(s.Topic, s.Name), rediskey.Failed(s.Topic, s.Name)}
-	args := []any{s.Name, s.Consumer, from.name, idle, s.failurePrefix(s.stream)}
+	keys := []string{s.stream, rediskey.Leases(s.Topic, s.Name)}
+	args := []any{s.Name, s.Consumer, from.name, idle}
 	for _, id := range ids {
 		args = append(args, id)
 	}
