@@ -67,7 +67,7 @@ func commandDefaults(t *testing.T, k kit[CommandBus]) {
 	require.NotEqual(t, got[0].ID, got[1].ID)
 	require.Equal(t, []bool{false, true, true}, []bool{got[0].Create, got[1].Create, got[2].Create})
 	require.Nil(t, got[0].Expected)
-	require.Equal(t, &zero, got[2].Expected)
+	require.Zero(t, *got[2].Expected)
 }
 
 func commandRefused(t *testing.T, k kit[CommandBus]) {

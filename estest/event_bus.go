@@ -55,7 +55,8 @@ func arriving[M any](t *testing.T, n int, subscribe func(ctx context.Context, go
 
 func eventWhole(t *testing.T, k kit[EventBus]) {
 	text := "\x00\u2028<>&\"\\é😀\ufeff"
-	sent := commitOf(k.typ.ID("订单-😀").InTenant("t-1"), 1, Created{text}, Changed{Number: math.MinInt64, Items: []string{}, Labels: map[string]string{"": text}}, Measured{0.1})
+	sent := commitOf(k.typ.ID("订单-😀").InTenant("t-1"), 1, Created{text},
+		Changed{Number: math.MinInt64, Items: []string{}, Labels: map[string]string{"": text}}, Measured{0.1})
 	sent.Header = append(sent.Header, es.HeaderField{Key: "a", Value: "é\n"})
 	require.NoError(t, k.store.Publish(t.Context(), sent))
 	requireSame(t, sent, publishedTo(t, k, 1)[0])

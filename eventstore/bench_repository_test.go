@@ -26,7 +26,7 @@ func stockDecider(t es.AggregateType) kernel.Decider[stock] {
 	return kernel.Decider[stock]{
 		Type: t,
 		Decide: func(_ stock, c es.Command) (es.Events, error) {
-			return es.Events{c.Body.(putIn).added}, nil //nolint:forcetypeassert // the only command
+			return es.Events{c.Body.(putIn).added}, nil
 		},
 		Evolve: func(s stock, e es.Event) stock {
 			if a, ok := e.Body.(added); ok {
@@ -66,7 +66,7 @@ func BenchmarkHandle(b *testing.B) {
 				},
 				func(_, n int) {
 					by := &redis.ZRangeBy{Min: "1", Max: "+inf", Count: 100}
-					if got, err := rdb.ZRangeByScore(b.Context(), bares[n].keys[0], by).Result(); err != nil || len(got) != 1 {
+					if got, err := rdb.ZRangeByScore(b.Context(), bares[n].keys[0], by).Result(); err != nil || len(got) != 1 { //nolint:staticcheck // what the store sends
 						b.Error(got, err)
 					}
 					bares[n].send(b, rdb)

@@ -146,7 +146,7 @@ func answerOf(t *testing.T) func(any, error) string {
 func plantByHand(t *testing.T, rdb *redis.Client, setup string) {
 	t.Helper()
 	var args []any
-	for _, word := range strings.Fields(setup) {
+	for word := range strings.FieldsSeq(setup) {
 		if word == "key" {
 			word = rediskey.Prepare("username", "alice")
 		}

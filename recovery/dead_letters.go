@@ -13,7 +13,7 @@ import (
 	"github.com/headwater-go/headwater/internal/redisrun"
 )
 
-// ErrNoGroup: the group that a letter is of does not exist any more.
+// ErrNoGroup says that the group that a letter is of does not exist any more.
 var ErrNoGroup = fmt.Errorf("%w: group of the dead letter", es.ErrNotFound)
 
 // DeadLetters are the messages that groups could not handle, of all topics. It is safe

@@ -3,7 +3,6 @@ package recovery_test
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +91,6 @@ func TestStrangeKeysAmongTheDeadLettersAreReported(t *testing.T) {
 		require.ErrorIs(t, err, es.ErrCorrupt)
 		_, err = letters.Expire(t.Context(), recovery.Retention{}, topic)
 		require.ErrorIs(t, err, es.ErrCorrupt)
-		require.True(t, strings.Contains(err.Error(), topic))
+		require.Contains(t, err.Error(), topic)
 	})
 }

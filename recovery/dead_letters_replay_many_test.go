@@ -58,7 +58,8 @@ func TestCLI06_AnInterruptedReplayLosesAndDoublesNothing(t *testing.T) {
 			require.EqualValues(t, written, n+retries, "replayed and remaining are all")
 		}
 		require.Positive(t, replayed)
-		for range letters.ReplayMany(t.Context(), f, 0) {
+		for _, err := range letters.ReplayMany(t.Context(), f, 0) {
+			require.NoError(t, err)
 		}
 		require.Equal(t, written, len(retriesOf(t, rdb, topics[0], "g"))+len(retriesOf(t, rdb, topics[1], "g")))
 	})
@@ -131,7 +132,8 @@ func TestManyAreReplayedAtTheRateAskedFor(t *testing.T) {
 func TestReplayOfManyWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
-		for range recovery.NewDeadLetters(rdb).ReplayMany(t.Context(), recovery.LetterFilter{Topics: []string{freshTopic()}}, 0) {
+		for _, err := range recovery.NewDeadLetters(rdb).ReplayMany(t.Context(), recovery.LetterFilter{Topics: []string{freshTopic()}}, 0) {
+			require.NoError(t, err)
 			t.Fatal("there is no letter")
 		}
 	})

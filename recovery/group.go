@@ -23,12 +23,12 @@ const (
 )
 
 var (
-	// ErrNotOwner: the entry belongs to another consumer by now, or is no longer
+	// ErrNotOwner says that the entry belongs to another consumer by now, or is no longer
 	// pending. What this consumer made of it does not count.
 	ErrNotOwner = errors.New("entry belongs to another consumer")
-	// ErrLeft: the consumer has left its group, for good.
+	// ErrLeft says that the consumer has left its group, for good.
 	ErrLeft = errors.New("consumer has left")
-	// ErrLeaseTaken: another process holds Wow's lease of a consumer of this name.
+	// ErrLeaseTaken says that another process holds Wow's lease of a consumer of this name.
 	ErrLeaseTaken = errors.New("another process has the consumer's name")
 )
 
@@ -60,6 +60,7 @@ type Group struct {
 
 	mu       sync.Mutex
 	deadline int64 // what the server last answered, in ms by its clock; 0 before the first
+	failed   bool  // the last renewal did not come through
 	held     bool  // Wow's lease was held before
 	left     bool
 	// Until then nothing is claimed (quiet), and nothing but from who left (new).
@@ -83,9 +84,9 @@ func (g *Group) Retry() string { return rediskey.Retry(g.Topic, g.Name) }
 // Renew moves the consumer's deadline to one lease from now, by the server's clock; one
 // failed renewal harms nothing while the deadline has not passed.
 //
-// After a late one, which found the deadline passed or lost, [Group.Sweep] claims
-// nothing for a whole lease: whatever kept this consumer from renewing may have kept its
-// peers. For one lease from its first renewal it claims only from who has left.
+// After a late one, which found the deadline passed or lost, or which follows one that
+// failed, [Group.Sweep] claims nothing for a whole lease: whatever kept this consumer from
+// renewing may have kept its peers. For one lease from its first renewal it claims only from who has left.
 func (g *Group) Renew(ctx context.Context) error {
 	if err := enter(ctx, g.leasing); err != nil {
 		return g.fail("renew the lease of", err)
@@ -114,6 +115,10 @@ func (g *Group) renewDeadline(ctx context.Context, known int64) error {
 		stood = fmt.Sprint(known)
 	}
 	reply, err := g.run(ctx, lua.RenewLease, []string{rediskey.Leases(g.Topic, g.Name)}, g.Consumer, g.lease().Milliseconds(), stood)
+	g.mu.Lock()
+	failed := g.failed // what kept this renewal from the server may have kept the peers'
+	g.failed = err != nil
+	g.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -132,7 +137,7 @@ func (g *Group) renewDeadline(ctx context.Context, known int64) error {
 	if known == 0 {
 		g.newUntil = now.Add(g.lease())
 	}
-	if answer[0] == "late" {
+	if answer[0] == "late" || failed {
 		g.quietUntil = now.Add(g.lease())
 	}
 	return nil
@@ -179,12 +184,12 @@ func (g *Group) Leave(ctx context.Context) error {
 }
 
 // claims says whether this consumer may claim: not at all, from who has left, from all.
-func (g *Group) claims() (any, all bool) {
+func (g *Group) claims() (some, all bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	any = g.deadline != 0 && !g.left && !now.Before(g.quietUntil)
-	return any, any && !now.Before(g.newUntil)
+	some = g.deadline != 0 && !g.left && !now.Before(g.quietUntil)
+	return some, some && !now.Before(g.newUntil)
 }
 
 func (g *Group) lease() time.Duration {

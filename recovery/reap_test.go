@@ -118,7 +118,7 @@ func TestCHURN02_AConsumerThatComesBackLosesNothing(t *testing.T) {
 			var err error
 			for ctx.Err() == nil && err == nil {
 				var done recovery.Reaped
-				done, err = recovery.Reap(t.Context(), rdb, topic, recovery.ReapOptions{DeadFor: time.Millisecond})
+				done, err = recovery.Reap(t.Context(), rdb, topic, recovery.ReapOptions{DeadFor: time.Millisecond}) //nolint:contextcheck // it is the test's own
 				removed += len(done.Consumers)
 			}
 			reaper <- err

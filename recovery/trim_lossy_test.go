@@ -28,14 +28,14 @@ func TestDEL05_ALossyLimitSaysHowManyWereLostAndForWhom(t *testing.T) {
 		ack(t, rdb, topic, "stopped", ids[:2400]...)
 
 		done := trimmed(t, rdb, topic, recovery.TrimOptions{MaxLen: 10, LossyMaxLen: 1000})
-		require.EqualValues(t, []int64{2400, 1600, 500}, []int64{done.Removed, done.Lost, done.Cleared})
+		require.Equal(t, []int64{2400, 1600, 500}, []int64{done.Removed, done.Lost, done.Cleared})
 		require.Equal(t, ids[4000:], idsIn(t, rdb, topic))
 		require.Equal(t, []string{"half", "stopped"}, groupNames(done.LostBy))
 		require.Equal(t, []string{ids[2500], ids[2400]}, []string{done.LostBy[0].First, done.LostBy[1].First})
 		require.Equal(t, []string{"half", "stopped"}, groupNames(done.HeldBack), "what MaxLen would have taken")
 
 		again := trimmed(t, rdb, topic, recovery.TrimOptions{LossyMaxAge: time.Hour})
-		require.EqualValues(t, []int64{0, 1000, 0}, []int64{again.Removed, again.Lost, again.Cleared})
+		require.Equal(t, []int64{0, 1000, 0}, []int64{again.Removed, again.Lost, again.Cleared})
 		require.Equal(t, recovery.Trimmed{}, trimmed(t, rdb, topic, recovery.TrimOptions{LossyMaxAge: time.Hour}))
 	})
 }

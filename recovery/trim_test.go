@@ -221,7 +221,7 @@ func TestNoNewGroupSlipsIntoATrim(t *testing.T) {
 		go func() {
 			var err error
 			for ctx.Err() == nil && err == nil {
-				_, err = recovery.Trim(t.Context(), rdb, topic, recovery.TrimOptions{MaxLen: 1})
+				_, err = recovery.Trim(t.Context(), rdb, topic, recovery.TrimOptions{MaxLen: 1}) //nolint:contextcheck // it is the test's own
 			}
 			trimmer <- err
 		}()

@@ -151,7 +151,8 @@ const patience = 5 * time.Second
 
 // send has all commands carried out, and shows how it goes.
 func (o *options) send(ctx context.Context, ask es.CommandHandler, commands []es.Command, stderr io.Writer) (replay.Tally, time.Duration, error) {
-	p := report.Progress{Done: new(atomic.Int64), All: len(commands), Bar: isTerminal(stderr), Hint: "is a worker running on this server? order-service worker --redis URL"}
+	p := report.Progress{Done: new(atomic.Int64), All: len(commands), Bar: isTerminal(stderr),
+		Hint: "is a worker running on this server? order-service worker --redis URL"}
 	var shown sync.WaitGroup
 	showing, hide := context.WithCancel(context.WithoutCancel(ctx))
 	shown.Go(func() { style(stderr).Show(showing, stderr, p) })

@@ -134,7 +134,7 @@ func (h *handler) handle(ctx context.Context, n int, aggregate string) error {
 	if err := h.ledger.Write(r); err != nil {
 		return err
 	}
-	took := rand.N(10 * time.Millisecond) //nolint:gosec // not a secret
+	took := rand.N(10 * time.Millisecond)
 	fate := FateOf(n)
 	if fate == Slow {
 		took = 3 * Lease / 2
