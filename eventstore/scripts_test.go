@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,25 +49,28 @@ func TestSCR01_FlushedScriptsFailNoAppend(t *testing.T) {
 	for _, node := range c.Nodes {
 		nodes = append(nodes, node.Client(t))
 	}
-	const writers, each = 8, 100
-	flushes := 0
+	const writers, least, enough = 8, 100, 10
+	var flushes atomic.Int64
+	var appended [writers]int
 	beside(t, func() {
 		together(writers, func(i int) {
-			for version := 1; version <= each; version++ {
+			for version := 1; version <= least || flushes.Load() < enough; version++ {
 				if err := appendOne(t, s, commitOf(typ.ID(fmt.Sprint(i)), version)); err != nil {
 					t.Errorf("writer %d, version %d: %v", i, version, err)
+					return
 				}
+				appended[i] = version
 			}
 		})
 	}, func() {
-		if err := nodes[flushes%len(nodes)].ScriptFlush(context.WithoutCancel(t.Context())).Err(); err != nil {
+		node := nodes[(flushes.Add(1)-1)%int64(len(nodes))]
+		if err := node.ScriptFlush(context.WithoutCancel(t.Context())).Err(); err != nil {
 			t.Error(err)
 		}
-		flushes++
 	})
-	require.Greater(t, flushes, 10)
-	for i := range writers {
-		require.Len(t, collect(t, s.Load(t.Context(), typ.ID(fmt.Sprint(i)), es.Versions{})), each)
+	for i, n := range appended {
+		require.GreaterOrEqual(t, n, least)
+		require.Len(t, collect(t, s.Load(t.Context(), typ.ID(fmt.Sprint(i)), es.Versions{})), n)
 	}
 }
 
