@@ -60,7 +60,6 @@ type Group struct {
 
 	mu       sync.Mutex
 	deadline int64 // what the server last answered, in ms by its clock; 0 before the first
-	failed   bool  // the last renewal did not come through
 	held     bool  // Wow's lease was held before
 	left     bool
 	// Until then nothing is claimed (quiet), and nothing but from who left (new).
@@ -84,9 +83,9 @@ func (g *Group) Retry() string { return rediskey.Retry(g.Topic, g.Name) }
 // Renew moves the consumer's deadline to one lease from now, by the server's clock; one
 // failed renewal harms nothing while the deadline has not passed.
 //
-// After a late one, which found the deadline passed or lost, or which follows one that
-// failed, [Group.Sweep] claims nothing for a whole lease: whatever kept this consumer from
-// renewing may have kept its peers. For one lease from its first renewal it claims only from who has left.
+// After a late one, which found the deadline passed or lost, [Group.Sweep] claims
+// nothing for a whole lease: whatever kept this consumer from renewing may have kept its
+// peers. For one lease from its first renewal it claims only from who has left.
 func (g *Group) Renew(ctx context.Context) error {
 	if err := enter(ctx, g.leasing); err != nil {
 		return g.fail("renew the lease of", err)
@@ -115,10 +114,6 @@ func (g *Group) renewDeadline(ctx context.Context, known int64) error {
 		stood = fmt.Sprint(known)
 	}
 	reply, err := g.run(ctx, lua.RenewLease, []string{rediskey.Leases(g.Topic, g.Name)}, g.Consumer, g.lease().Milliseconds(), stood)
-	g.mu.Lock()
-	failed := g.failed // what kept this renewal from the server may have kept the peers'
-	g.failed = err != nil
-	g.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -137,7 +132,7 @@ func (g *Group) renewDeadline(ctx context.Context, known int64) error {
 	if known == 0 {
 		g.newUntil = now.Add(g.lease())
 	}
-	if answer[0] == "late" || failed {
+	if answer[0] == "late" {
 		g.quietUntil = now.Add(g.lease())
 	}
 	return nil
