@@ -6,7 +6,7 @@ package eventstore_test
 //	                 STO-01 02 03 05 08 09 13, KEY-01 03 04 05 10, JSON-01 02 03 08 10 13
 //	cases_test.go    STO-01 02 03, EVO-01
 //	halfway_test.go  STO-04
-//	corrupt_test.go  STO-06 07 08 13
+//	corrupt_test.go  STO-06 07 08 13 (redacting: redact_test.go)
 //	ready_test.go    STO-10 14, FAIL-07, CLU-12
 //	purge_test.go    STO-11 12, KEY-05
 //	scripts_test.go  SCR-01 02 03 04 05
@@ -20,7 +20,6 @@ package eventstore_test
 //
 // For a later part:
 //
-//	STO-06           a way to redact without removing: the store never rewrites a commit; documentation
 //	STO-11           a bound: there is none, request ids are unique for ever; documentation
 //	SCR-03           servers from 8 on, which forget scripts: these tests run on whatever server there is
 //	CLU-01 04, KEY-08, CONN-01 to 06 and 08 to 15: the buses; the store has no blocking read

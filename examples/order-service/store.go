@@ -77,6 +77,14 @@ type pipelining interface {
 
 func openOn(ctx context.Context, rdb redis.UniversalClient, end func(), logger *slog.Logger) (*backend, error) {
 	b := &backend{rdb: rdb, calls: rdb, end: end}
+	codec := wire.JSON(shop.Types()...)
+	// On the plain client: a pipelining one hides the masters of a cluster.
+	first := eventstore.New(rdb, codec)
+	first.Logger = logger
+	if err := first.Ready(ctx, order.Type, item.Type, parcel.Type); err != nil {
+		end()
+		return nil, err
+	}
 	if p, ok := rdb.(pipelining); ok {
 		pipelined, err := p.AutoPipeline()
 		if err != nil {
@@ -85,11 +93,7 @@ func openOn(ctx context.Context, rdb redis.UniversalClient, end func(), logger *
 		}
 		b.calls = pipelined // closed with its client
 	}
-	b.store = eventstore.New(b.calls, wire.JSON(shop.Types()...))
+	b.store = eventstore.New(b.calls, codec)
 	b.store.Logger = logger
-	if err := b.store.Ready(ctx, order.Type, item.Type, parcel.Type); err != nil {
-		end()
-		return nil, err
-	}
 	return b, nil
 }

@@ -1,4 +1,4 @@
-// The cases of the case book that are held against the engine, by the tests that bear
+// Failures that others reported are held against the engine by the tests that bear
 // their ids:
 //
 //	LOST-01 -04 -07 -08 -10 -11 -12, LOST-03 with CHURN-05
