@@ -146,7 +146,8 @@ func through(t *testing.T) (*redistest.Proxy, *redis.Client) {
 type recorder struct {
 	mu   sync.Mutex
 	sent [][]any
-	// before, where set, is called with the name of each command, or with "pipeline".
+	// before, where set, is called with the name of each command that is sent by itself,
+	// and of the first one of a pipeline.
 	before func(name string)
 }
 
@@ -161,7 +162,7 @@ func (r *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (r *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		r.see("pipeline", cmds...)
+		r.see(cmds[0].Name(), cmds...)
 		return next(ctx, cmds)
 	}
 }

@@ -137,7 +137,7 @@ func TestDEL04_ARecordThatIsGoneAfterTheClaimIsAcknowledged(t *testing.T) {
 	require.NoError(t, err)
 	hooked := redistest.Shared(t).Client(t)
 	hooked.AddHook(&recorder{before: func(name string) {
-		if name == "pipeline" {
+		if name == "xrange" {
 			require.NoError(t, rdb.XDel(t.Context(), topic, ids[1]).Err())
 		}
 	}})
