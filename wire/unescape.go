@@ -43,7 +43,7 @@ func (t *texts) unescape(raw []byte) (s string, ok bool) {
 // short is what the escapes of one letter stand for.
 var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unescapeRune reads a \uXXXX, or two of them that make a pair, and returns the rune
+// unescapeRune reads a \u with its four digits, or two of them that make a pair, and returns the rune
 // and the number of bytes read; a lone surrogate comes back as it is.
 func unescapeRune(b []byte) (rune, int) {
 	r := hex4(b[2:6])
