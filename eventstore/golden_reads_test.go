@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,8 +240,9 @@ func wowAppends(t *testing.T, rdb redis.UniversalClient, codec es.Codec, c es.Co
 	document, err := codec.EncodeCommit(&c)
 	require.NoError(t, err)
 	k := rediskey.EventKeys(c.Aggregate)
+	hex, _, _ := strings.Cut(k.Member, ".")
 	answer, err := wowsAppend(t).Run(t.Context(), rdb, []string{k.Stream, k.IDs, k.Requests},
-		c.RequestID, c.Version, document, k.Member, k.Prefix, k.Upper).Text()
+		c.RequestID, c.Version, document, k.Member, hex+".", hex+"/").Text()
 	require.NoError(t, err)
 	return answer
 }

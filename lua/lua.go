@@ -4,7 +4,6 @@ package lua
 import (
 	"context"
 	"embed"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -27,11 +26,7 @@ func load(name string) Script {
 // (a restart, a failover, SCRIPT FLUSH). A script that is unknown has not begun, so
 // this repeats nothing. It works the same on a client that pipelines on its own.
 func (s Script) Run(ctx context.Context, c redis.Scripter, keys []string, args ...any) (any, error) {
-	reply, err := s.script.EvalSha(ctx, c, keys, args...).Result()
-	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
-		reply, err = s.script.Eval(ctx, c, keys, args...).Result()
-	}
-	return reply, err
+	return s.script.Run(ctx, c, keys, args...).Result()
 }
 
 // Hash is the script's SHA-1, by which EVALSHA calls it.

@@ -25,10 +25,12 @@ func TestGoldenKeys(t *testing.T) {
 		require.Equal(t, rediskey.Events{
 			Stream: e.EventStream, Requests: e.RequestIndex, IDs: e.IDsIndex,
 			Outbox: bucketTag(e) + ":outbox", Purged: bucketTag(e) + ":purged",
-			Identity: e.Identity, Member: e.IndexMember, Prefix: e.IndexPrefix, Upper: e.IndexUpper,
+			Identity: e.Identity, Member: e.IndexMember,
 		}, k, "%q", e.ID)
 		require.Equal(t, []string{e.EventStream, e.RequestIndex}, []string{rediskey.Stream(id), rediskey.Requests(id)})
 		require.Equal(t, e.Bucket, rediskey.Bucket(e.ID))
+		require.True(t, strings.HasPrefix(k.Member, e.IndexPrefix), "%q", e.ID)
+		require.Equal(t, "("+e.IndexUpper, rediskey.After(e.ID))
 		require.Equal(t, e.IDsIndex, rediskey.Index(id.Type, e.Bucket))
 		require.Equal(t, e.Snapshot, rediskey.Snapshot(id))
 		require.Equal(t, e.EventSlot, slot(k.Stream))

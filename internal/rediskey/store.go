@@ -24,8 +24,6 @@ type Events struct {
 	Identity string
 	// Member stands for the aggregate in IDs; see [ParseMember].
 	Member string
-	// Prefix begins the Member of this id in every tenant, and Upper follows them all.
-	Prefix, Upper string
 }
 
 // EventKeys are the keys of id, in one piece of memory.
@@ -46,11 +44,7 @@ func EventKeys(id es.AggregateID) Events {
 	outboxEnd := len(b)
 	b = append(append(b, b[:tagEnd]...), ":purged"...)
 	purgedEnd := len(b)
-	b = append(appendHex(b, id.ID), '.')
-	prefixEnd := len(b)
-	b = appendBase64(b, id.Tenant)
-	memberEnd := len(b)
-	b = append(append(b, b[purgedEnd:prefixEnd-1]...), '/')
+	b = appendBase64(append(appendHex(b, id.ID), '.'), id.Tenant)
 
 	s := string(b)
 	return Events{
@@ -60,9 +54,7 @@ func EventKeys(id es.AggregateID) Events {
 		Outbox:   s[idsEnd:outboxEnd],
 		Purged:   s[outboxEnd:purgedEnd],
 		Identity: s[tagEnd+1 : streamEnd],
-		Member:   s[purgedEnd:memberEnd],
-		Prefix:   s[purgedEnd:prefixEnd],
-		Upper:    s[memberEnd:],
+		Member:   s[purgedEnd:],
 	}
 }
 
