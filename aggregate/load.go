@@ -28,7 +28,9 @@ func (r *Repository[S]) LoadVersion(ctx context.Context, id es.AggregateID, vers
 	if version < 1 {
 		return es.Snapshot[S]{}, at(id, version, es.Invalid("version %d is below 1", version))
 	}
-	s, err := r.Fold(id, r.Store.Load(ctx, id, es.Versions{To: version}))
+	t := turn{turns: &r.turns, id: id}
+	defer t.end()
+	s, err := r.Fold(id, t.pass(ctx, false, r.Store.Load(ctx, id, es.Versions{To: version})))
 	if err == nil && s.Version != version {
 		err = es.ErrNotFound
 	}
@@ -78,24 +80,41 @@ func (r *Repository[S]) current(ctx context.Context, cmd *es.Command) (live[S], 
 	return r.load(ctx, cmd.Aggregate)
 }
 
+// load takes turns with other loads of the aggregate once it gets long, and begins anew
+// after it had to wait: so of many that miss a snapshot, few read everything.
 func (r *Repository[S]) load(ctx context.Context, id es.AggregateID) (live[S], error) {
 	if err := r.owns(id); err != nil {
 		return live[S]{}, err
 	}
+	t := turn{turns: &r.turns, id: id}
+	defer t.end()
+	now, err := r.read(ctx, &t, id)
+	if errors.Is(err, errWaited) {
+		now, err = r.read(ctx, &t, id)
+	}
+	return now, err
+}
+
+// read applies the events to the snapshot, or to nothing where there is none to use.
+func (r *Repository[S]) read(ctx context.Context, t *turn, id es.AggregateID) (live[S], error) {
 	now, err := r.snapshot(ctx, id)
 	if err != nil {
 		return now, err
 	}
 	if now.Version > 0 {
-		err = r.follow(ctx, &now)
+		err = r.follow(ctx, t, &now)
 		if !errors.Is(err, errForeign) {
 			return now, err
 		}
 		r.warn(ctx, unusable, &now.Meta, err)
 		now = live[S]{Snapshot: fresh[S](id), bad: now.Stored}
 	}
-	now.Snapshot, err = r.Fold(id, r.Store.Load(ctx, id, es.Versions{}))
+	now.Snapshot, err = r.Fold(id, r.commits(ctx, t, id, 1))
 	return now, err
+}
+
+func (r *Repository[S]) commits(ctx context.Context, t *turn, id es.AggregateID, from int) iter.Seq2[es.Commit, error] {
+	return t.pass(ctx, r.Snapshots != nil, r.Store.Load(ctx, id, es.Versions{From: from}))
 }
 
 // snapshot is the stored snapshot, or a fresh state where there is none to use. Trouble
@@ -127,9 +146,9 @@ var errForeign = errors.New("no event leads to the snapshot")
 // follow applies what came after the snapshot. It begins with the commit that the
 // snapshot was made from, which must still be there: so a snapshot is never believed
 // against the events.
-func (r *Repository[S]) follow(ctx context.Context, now *live[S]) error {
+func (r *Repository[S]) follow(ctx context.Context, t *turn, now *live[S]) error {
 	proved := false
-	for c, err := range r.Store.Load(ctx, now.Aggregate, es.Versions{From: now.Version}) {
+	for c, err := range r.commits(ctx, t, now.Aggregate, now.Version) {
 		switch {
 		case err != nil:
 			return err

@@ -16,7 +16,8 @@ import (
 
 // Repository loads aggregates and carries out their commands. It is safe for
 // concurrent use once its fields are set, and may be shared by any number of
-// goroutines and processes: the store decides who was first.
+// goroutines and processes: the store decides who was first. Of an aggregate that takes
+// over 1,000 commits to load, it reads the rest for one caller at a time.
 type Repository[S any] struct {
 	Decider Decider[S]
 	// Store keeps the commits.
@@ -40,6 +41,7 @@ type Repository[S any] struct {
 
 	once   sync.Once
 	warned warnings
+	turns  turns
 }
 
 // Handle carries out one command, at most once for its request id, and returns the
