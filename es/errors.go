@@ -52,6 +52,9 @@ var (
 	// or save again is safe: it succeeds where the first one did. A reservation is
 	// looked up instead, with [PrepareKey].GetValue.
 	ErrUncertain = errors.New("outcome unknown")
+	// ErrUnreplicated is an [ErrUncertain]: it is stored, but fewer replicas than asked
+	// for have confirmed it, so that a failover may lose it.
+	ErrUnreplicated = fmt.Errorf("%w: too few replicas confirmed it", ErrUncertain)
 )
 
 // Answers of an aggregate to a command.

@@ -56,11 +56,24 @@ func (s *Store) append(ctx context.Context, o es.AppendOptions, commits []es.Com
 	if err := s.guard(ctx, first.Aggregate.Type); err != nil {
 		return es.Appended{}, err
 	}
-	answer, err := do(ctx, s, func() (any, error) { return lua.AppendCommits.Run(ctx, s.rdb, keys, args...) })
+	answer, err := s.run(ctx, keys, args)
 	if err != nil {
 		return es.Appended{}, err
 	}
-	return read(answer, o)
+	appended, err := read(answer, o)
+	if err == nil && appended.Same && s.Replicas > 0 {
+		if err := s.confirm(ctx, key.Stream); err != nil {
+			return es.Appended{}, err
+		}
+	}
+	return appended, err
+}
+
+func (s *Store) run(ctx context.Context, keys []string, args []any) (any, error) {
+	if s.Replicas > 0 {
+		return s.replicated(ctx, lua.AppendCommits, keys, args)
+	}
+	return do(ctx, s, func() (any, error) { return lua.AppendCommits.Run(ctx, s.rdb, keys, args...) })
 }
 
 func (s *Store) encode(c *es.Commit) ([]byte, error) {

@@ -208,6 +208,9 @@ func (s *Store) FindRequest(ctx context.Context, id es.AggregateID, requestID st
 		return es.Commit{}, fail("find request", id, 0, requestID, es.ErrNotFound)
 	}
 	c, err := s.findRequest(ctx, id, requestID)
+	if err == nil && s.Replicas > 0 {
+		err = s.confirm(ctx, rediskey.Stream(id))
+	}
 	return c, fail("find request", id, 0, requestID, err)
 }
 

@@ -20,7 +20,8 @@ import (
 //     with the reason why they could not be looked for: the check fails closed and
 //     cannot be switched off;
 //   - with [es.ErrEviction] where the server may evict keys that have no expiry;
-//   - with [es.ErrInvalid] for a client that reads from replicas.
+//   - with [es.ErrInvalid] for a client that reads from replicas, or that Replicas does
+//     not work with.
 //
 // It looks for what Wow 3.16 to 8.8 left behind; earlier layouts, and snapshots
 // without events, only "headwater migrate audit" finds.
@@ -47,6 +48,9 @@ func (s *Store) check(ctx context.Context, t es.AggregateType, patience time.Dur
 	}
 	if c, ok := s.rdb.(*redis.ClusterClient); ok && c.Options().ReadOnly {
 		return es.Invalid("the client reads from replicas (ReadOnly, RouteByLatency or RouteRandomly), and decisions must not be made on what they have not got yet")
+	}
+	if err := s.checkReplicas(); err != nil {
+		return err
 	}
 	if !s.durable.Load() {
 		if err := redisrun.CheckEviction(ctx, s.rdb, patience, s.logger()); err != nil {

@@ -35,6 +35,14 @@ type Store struct {
 	// Patience is how long a server may be loading, electing a master, moving a slot
 	// or busy before a call fails as [es.ErrUnavailable]. Defaults to 5 s.
 	Patience time.Duration
+	// Replicas is how many replicas must confirm a commit before Append succeeds, and
+	// before FindRequest finds it; else they fail as [es.ErrUnreplicated]. It narrows what
+	// a failover can lose, and costs a round trip to the replicas. It needs a client that
+	// is no AutoPipeline one. Defaults to none.
+	Replicas int
+	// ReplicaTimeout is how long they are waited for; it must be shorter than the
+	// client's read timeout. Defaults to 1 s.
+	ReplicaTimeout time.Duration
 	// Logger hears what [Store.Ready] could not find out. Defaults to slog.Default().
 	Logger *slog.Logger
 

@@ -29,6 +29,15 @@ func (s Script) Run(ctx context.Context, c redis.Scripter, keys []string, args .
 	return s.script.Run(ctx, c, keys, args...).Result()
 }
 
+// Queue puts the script into a pipeline: by its hash, or by its text for a server that
+// has answered NOSCRIPT to the hash.
+func (s Script) Queue(ctx context.Context, p redis.Pipeliner, known bool, keys []string, args ...any) *redis.Cmd {
+	if known {
+		return s.script.EvalSha(ctx, p, keys, args...)
+	}
+	return s.script.Eval(ctx, p, keys, args...)
+}
+
 // Hash is the script's SHA-1, by which EVALSHA calls it.
 func (s Script) Hash() string { return s.script.Hash() }
 
@@ -54,6 +63,7 @@ var (
 	RollbackKey     = load("rollback_key")
 	SaveSnapshot    = load("save_snapshot")
 	SweepKey        = load("sweep_key")
+	TouchStream     = load("touch_stream")
 	TrimStream      = load("trim_stream")
 	LeaseMachine    = load("lease_machine")
 	ReapConsumers   = load("reap_consumers")
