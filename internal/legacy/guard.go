@@ -38,3 +38,7 @@ func ScanPatterns(t es.AggregateType) []string {
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `^`, `\^`).Replace(s)
 }
+
+// StreamPattern is a pattern for SCAN's MATCH that finds the commits of eras B and C of
+// the type that stem names, and little else.
+func StreamPattern(stem string) string { return escape(stem) + ":es:{*" }

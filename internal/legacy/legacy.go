@@ -24,7 +24,7 @@ const (
 // String is the letters of the eras, such as "BC".
 func (e Eras) String() string {
 	var letters strings.Builder
-	for i, letter := range "ABCD" {
+	for i, letter := range "ABCDE" {
 		if e&(1<<i) != 0 {
 			letters.WriteRune(letter)
 		}

@@ -1,0 +1,259 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headwater-go/headwater/internal/legacy"
+	"github.com/headwater-go/headwater/internal/rediskey"
+)
+
+// write is what is to be written of one key; nothing where it is there already.
+type write struct {
+	rec     *record
+	there   bool
+	members []redis.Z
+	reqs    []any
+	text    string
+	fields  map[string]string
+
+	// What the server confirmed.
+	added, requests, indexed *redis.IntCmd
+	set                      *redis.BoolCmd
+	sets                     []*redis.BoolCmd
+}
+
+func isNil(err error) bool { return errors.Is(err, redis.Nil) }
+
+// sourceProblem compares what was read with the manifest.
+func sourceProblem(rec *record, got content) *Problem {
+	if isWrongType(got.err()) {
+		return &Problem{Code: Changed, Key: rec.Key, Detail: "it is of another type now"}
+	}
+	there, sum := got.sum()
+	switch {
+	case !there:
+		return &Problem{Code: Gone, Key: rec.Key, Detail: "the manifest lists it"}
+	case sum != rec.Sum:
+		return &Problem{Code: Changed, Key: rec.Key, Detail: "it is not as it was audited"}
+	}
+	return nil
+}
+
+// sum is the checksum of a whole key, and whether the key is there.
+func (c content) sum() (there bool, sum string) {
+	switch {
+	case c.members != nil:
+		o := newOrdered()
+		for _, z := range c.members.Val() {
+			o.add(member(z), z.Score)
+		}
+		return o.count > 0, o.sum()
+	case c.set != nil:
+		var u unordered
+		for _, m := range c.set.Val() {
+			u.add(m)
+		}
+		return u.count > 0, u.sum()
+	case c.text != nil:
+		return !isNil(c.text.Err()), sumOfText(c.text.Val())
+	}
+	sum, _ = sumOfFields(c.fields.Val())
+	return len(c.fields.Val()) > 0, sum
+}
+
+// compareCopy says what is missing from the target, or why it is left alone.
+func compareCopy(rec *record, source, target content) (*write, *Problem) {
+	if p := sourceProblem(rec, source); p != nil {
+		return nil, p
+	}
+	if isWrongType(target.err()) {
+		return nil, &Problem{Code: TargetDiffers, Key: rec.Target, Detail: "it is of another type"}
+	}
+	w := &write{rec: rec}
+	there, sum := target.sum()
+	w.there = there && sum == rec.Sum
+	switch rec.Kind {
+	case legacy.Events:
+		var p *Problem
+		w.members, p = missing(rec, source.members.Val(), target.members.Val())
+		if p != nil {
+			return nil, p
+		}
+		w.reqs = requestsIn(source.members.Val())
+		return w, nil
+	case legacy.Snapshot:
+		w.text = source.text.Val()
+	case legacy.Prepare:
+		w.fields = source.fields.Val()
+	}
+	if there && !w.there && !partly(target, w.fields) {
+		return nil, differs(rec)
+	}
+	return w, nil
+}
+
+// partly reports a reservation of which a run that was cut wrote some fields.
+func partly(target content, fields map[string]string) bool {
+	if target.fields == nil {
+		return false
+	}
+	for field, value := range target.fields.Val() {
+		if fields[field] != value {
+			return false
+		}
+	}
+	return true
+}
+
+func differs(rec *record) *Problem {
+	return &Problem{Code: TargetDiffers, Key: rec.Target, Detail: fmt.Sprintf("it holds something else than %q", rec.Key)}
+}
+
+// missing are the commits that the target lacks, where it has no others than the source.
+func missing(rec *record, source, target []redis.Z) ([]redis.Z, *Problem) {
+	if len(target) == 0 {
+		return source, nil
+	}
+	has := make(map[float64]string, len(target))
+	for _, z := range target {
+		has[z.Score] = member(z)
+	}
+	var lacks []redis.Z
+	found := 0
+	for _, z := range source {
+		if text, ok := has[z.Score]; !ok {
+			lacks = append(lacks, z)
+		} else if text == member(z) {
+			found++
+		}
+	}
+	if found != len(target) {
+		return nil, differs(rec)
+	}
+	return lacks, nil
+}
+
+// requestsIn are the request ids of commits that the audit could read.
+func requestsIn(page []redis.Z) []any {
+	ids := make([]any, 0, len(page))
+	for i := range page {
+		if c, err := codec.DecodeCommit(bytesOf(member(page[i]))); err == nil {
+			ids = append(ids, c.RequestID)
+		}
+	}
+	return ids
+}
+
+// write writes what is missing, and takes only what the server confirms for written.
+func (c *copier) write(ctx context.Context, writes []*write) (confirmed []*write, err error) {
+	err = c.target.pipeline(ctx, func(p redis.Pipeliner) {
+		for _, w := range writes {
+			w.queue(ctx, p)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range writes {
+		if err := w.err(); err != nil {
+			return nil, c.target.explain(ctx, fmt.Errorf("write %q: %w", w.rec.Target, err))
+		}
+		p, err := c.confirm(ctx, w)
+		switch {
+		case err != nil:
+			return nil, err
+		case p != nil:
+			c.report(p)
+		default:
+			confirmed = append(confirmed, w)
+		}
+	}
+	return confirmed, nil
+}
+
+func (w *write) queue(ctx context.Context, p redis.Pipeliner) {
+	switch w.rec.Kind {
+	case legacy.Events:
+		k := rediskey.EventKeys(w.rec.Aggregate.id())
+		if len(w.members) > 0 {
+			w.added = p.ZAddNX(ctx, k.Stream, w.members...)
+		}
+		w.requests = p.SAdd(ctx, k.Requests, w.reqs...)
+		w.indexed = p.ZAddNX(ctx, k.IDs, redis.Z{Member: k.Member})
+	case legacy.Snapshot:
+		if !w.there {
+			w.set = p.SetNX(ctx, w.rec.Target, w.text, 0)
+		}
+	case legacy.Prepare:
+		w.sets = nil
+		if w.there {
+			return
+		}
+		for field, value := range w.fields {
+			w.sets = append(w.sets, p.HSetNX(ctx, w.rec.Target, field, value))
+		}
+	}
+}
+
+func (w *write) err() error {
+	var errs []error
+	for _, c := range []*redis.IntCmd{w.added, w.requests, w.indexed} {
+		if c != nil {
+			errs = append(errs, c.Err())
+		}
+	}
+	if w.set != nil {
+		errs = append(errs, w.set.Err())
+	}
+	for _, c := range w.sets {
+		errs = append(errs, c.Err())
+	}
+	return errors.Join(errs...)
+}
+
+// confirm looks at the target again where the server's counts leave a doubt: the same
+// call may have been sent twice, or somebody else writes.
+func (c *copier) confirm(ctx context.Context, w *write) (*Problem, error) {
+	sure := w.set == nil || w.set.Val()
+	for _, s := range w.sets {
+		sure = sure && s.Val()
+	}
+	if w.added != nil {
+		sure = sure && w.added.Val() == w.rec.Count && w.requests.Val() == w.rec.Requests
+	} else if w.requests != nil {
+		sure = false
+	}
+	if sure {
+		return nil, nil //nolint:nilnil // nothing is wrong
+	}
+	return c.targetProblem(ctx, w.rec)
+}
+
+func (c *copier) count(writes ...*write) {
+	c.add(func(r *Result) {
+		for _, w := range writes {
+			r.countRecord(w.rec)
+			if !w.there && !c.dry {
+				r.Keys++
+			}
+		}
+	})
+}
+
+// countRecord counts a record whose target is as it should be.
+func (r *Result) countRecord(rec *record) {
+	switch rec.Kind {
+	case legacy.Events:
+		r.Aggregates++
+		r.Events += rec.Count
+		r.Requests += rec.Requests
+	case legacy.Snapshot:
+		r.Snapshots++
+	case legacy.Prepare:
+		r.Prepared++
+	}
+}
