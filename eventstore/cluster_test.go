@@ -193,6 +193,23 @@ func TestCLU08_ScanGoesOnAfterPagesOfPurgedIds(t *testing.T) {
 	})
 }
 
+// The client was given names, and asks for the routing every second.
+func TestCLU09_AppendsGoOnAfterAllAddressesOfAClusterChanged(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 0)
+	rdb := redis.NewClusterClient(c.NamedOptions())
+	t.Cleanup(func() { _ = rdb.Close() })
+	var before int
+	w := during(t, rdb, func(w *writer) {
+		require.Eventually(t, func() bool { before = w.count(); return before > 0 }, eventually, tick)
+		c.Move(t) // by its end none of the old addresses answers any more
+		after := w.count()
+		require.Eventually(t, func() bool { return w.count() > after }, 30*time.Second, tick)
+	})
+	require.Zero(t, w.requireNothingDoubled(t))
+	t.Logf("%d commits before, %d in all, %v at most between two", before, len(w.acknowledged), w.longest)
+}
+
 func TestCLU11_AggregatesOfOneTypeSpreadOverTheCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.SharedCluster(t)

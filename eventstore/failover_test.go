@@ -3,6 +3,7 @@ package eventstore_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,7 +50,10 @@ type writer struct {
 	version      int
 	acknowledged map[string]bool // ids of commits
 	longest      time.Duration   // from one success to the next
+	successes    atomic.Int64
 }
+
+func (w *writer) count() int { return int(w.successes.Load()) }
 
 func (w *writer) run(ctx context.Context, stop <-chan struct{}) error {
 	w.acknowledged = map[string]bool{}
@@ -66,6 +70,7 @@ func (w *writer) run(ctx context.Context, stop <-chan struct{}) error {
 		switch {
 		case err == nil:
 			w.acknowledged[next.ID] = true
+			w.successes.Add(1)
 			w.longest, last = max(w.longest, time.Since(last)), time.Now()
 			w.version = next.Version
 			next = commitOf(w.id, w.version+1)

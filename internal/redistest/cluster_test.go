@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/headwater-go/headwater/internal/redistest"
@@ -24,6 +25,23 @@ func TestClusterSpreadsKeysOverThreeMasters(t *testing.T) {
 		owners[owner.Addr] = true
 	}
 	require.Len(t, owners, 3)
+}
+
+func TestCLU09_AMovedClusterKeepsItsDataAndNoneOfItsAddresses(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 0)
+	r := redis.NewClusterClient(c.NamedOptions())
+	t.Cleanup(func() { _ = r.Close() })
+	before := map[string]bool{}
+	for i, s := range c.Nodes {
+		before[s.Addr] = true
+		require.NoError(t, r.Set(t.Context(), fmt.Sprint("k", i), i, 0).Err())
+	}
+	c.Move(t)
+	for i, s := range c.Nodes {
+		require.False(t, before[s.Addr])
+		require.Eventually(t, func() bool { return r.Get(t.Context(), fmt.Sprint("k", i)).Val() == fmt.Sprint(i) }, eventually, tick)
+	}
 }
 
 func TestReplicaTakesOverFromKilledMaster(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 
 // Server is one server process. Its methods may be called by any goroutine.
 type Server struct {
-	// Addr is "127.0.0.1:<port>"; it stays the same over restarts.
+	// Addr is "127.0.0.1:<port>"; it stays the same over restarts, but for [Cluster.Move].
 	Addr string
 
 	port   int
