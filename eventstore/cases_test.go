@@ -11,19 +11,19 @@ package eventstore_test
 //	purge_test.go    STO-11 12, KEY-05
 //	scripts_test.go  SCR-01 02 03 04 05
 //	replies_test.go  SCR-07 08, CONN-07
-//	cluster_test.go  CLU-03 05 06 08 11
+//	cluster_test.go  CLU-03 05 06 08 09 11
 //	refused_test.go  FAIL-01 03 04 05 06
 //	failover_test.go FAIL-02 09 10 11
+//	replicas_test.go FAIL-02
 //	memory_test.go   BIG-03
 //	lua/             SCR-01 02, CLU-02
-//	internal/        KEY-01 02 03 06 09 10 (rediskey, legacy, redisurl), CLU-10 (redisurl)
+//	internal/        KEY-01 02 03 06 09 10 (rediskey, legacy, redisurl), CLU-10 (redisurl), KEY-08 (redisstream)
 //
 // For a later part:
 //
 //	STO-11           a bound: there is none, request ids are unique for ever; documentation
 //	SCR-03           servers from 8 on, which forget scripts: these tests run on whatever server there is
-//	CLU-01 04, KEY-08, CONN-01 to 06 and 08 to 15: the buses; the store has no blocking read
-//	CLU-09           redistest cannot move a whole cluster to new addresses
+//	CLU-01 04, CONN-01 to 06 and 08 to 15: the buses; the store has no blocking read
 //	FAIL-02 GRP-09   caches and snapshots ahead of a lost tail: the repository
 //	FAIL-05 11       health: service
 //	BIG-06           a million aggregates: a benchmark of Scan

@@ -2,11 +2,13 @@ package preparekey_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/preparekey"
 	"github.com/headwater-go/headwater/wire"
 )
@@ -56,4 +58,32 @@ func ExampleUsing() {
 	// user-1 false the command was refused
 	// user-2 true <nil>
 	// user-3 false <nil>
+}
+
+func ExampleMove() {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer rdb.Close() //nolint:errcheck // the example ends here
+
+	ctx := context.Background()
+	usernames := preparekey.New[string](rdb, wire.JSON(), "username")
+	for name, user := range map[string]string{"alice": "user-1", "bob": "user-2"} {
+		if _, err := usernames.Prepare(ctx, name, user, 0); err != nil {
+			panic(err)
+		}
+	}
+	for _, to := range []string{"bob", "alicia"} {
+		moved, err := preparekey.Move(ctx, usernames, "alice", "user-1", to, "user-1", 0)
+		fmt.Println("from alice to", to+":", moved, err)
+	}
+	_, err = usernames.Get(ctx, "alice")
+	fmt.Println("alice is free:", errors.Is(err, es.ErrNotFound))
+	// Output:
+	// from alice to bob: false <nil>
+	// from alice to alicia: true <nil>
+	// alice is free: true
 }

@@ -27,7 +27,8 @@ const MaxValueBytes = 16 << 20
 const forever = 148204944000000
 
 // Keys is an [es.PrepareKey] with the values V: the reservations of one name. It is safe
-// for concurrent use once its fields are set. Every error is an [es.Error].
+// for concurrent use once its fields are set. Every error is an [es.Error]. Where V is
+// [es.Raw], values are the stored bytes themselves.
 //
 // A key and a value are what their bytes are: "Bob" is not "bob", and one way to
 // compose an "é" is not the other. Who holds a key is known by the value alone, so let

@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -54,4 +55,20 @@ func ExampleEveryVersions() {
 func ExampleEveryCommit() {
 	fmt.Println(snapshot.EveryCommit()(es.Meta{Version: 1}, es.Meta{Version: 2}))
 	// Output: true
+}
+
+func ExampleOlderThan() {
+	strategy := snapshot.OlderThan(24 * time.Hour)
+	monday := time.Date(2024, 1, 1, 9, 0, 0, 0, time.UTC)
+	saved := es.Meta{Version: 10, EventTime: monday}
+	fmt.Println(strategy(saved, es.Meta{Version: 300, EventTime: monday.Add(8 * time.Hour)}))
+	fmt.Println(strategy(saved, es.Meta{Version: 301, EventTime: monday.Add(24 * time.Hour)}))
+	// Output:
+	// false
+	// true
+}
+
+func ExampleOff() {
+	fmt.Println(snapshot.Off()(es.Meta{}, es.Meta{Version: 1_000_000}))
+	// Output: false
 }
