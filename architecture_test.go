@@ -45,7 +45,7 @@ var (
 	// x_test, put parts together as users do, from all floors but the top one.
 	aids = []string{"estest", "internal/redistest", "memory"}
 	// domain packages know es and nothing else of Headwater.
-	domain = []string{"aggregate", "projection", "saga"}
+	domain = []string{"aggregate", "projection", "saga", "service"}
 )
 
 // pkg is what go list says of a package.
