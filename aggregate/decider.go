@@ -14,6 +14,7 @@ type Decider[S any] struct {
 	Decide func(s S, cmd es.Command) (es.Events, error)
 	// Evolve is the state after an event. It cannot fail, and ignores events that it
 	// does not know. Among them are [es.AggregateDeleted] and its like. The event is
-	// about to be stored: a map or slice of it that the state goes on changing is copied.
+	// about to be stored, or is another reader's too: a map or slice of it that the state
+	// goes on changing is copied.
 	Evolve func(s S, e es.Event) S
 }

@@ -9,7 +9,10 @@ import (
 	"github.com/headwater-go/headwater/es"
 )
 
-// EventStore is an [es.EventStore], [es.Scanner] and [es.Outbox].
+// EventStore is an [es.EventStore], [es.Scanner] and [es.Outbox]. It hands out the very
+// bodies that it was given, to every reader the same: whoever changes a map or slice of
+// one changes what is stored, unlike with a store that writes them. A copy of any type
+// would take a codec, and as long as the rest of a test.
 type EventStore struct {
 	mu sync.RWMutex
 	// streams holds the one stream of each id of a type: an id belongs to one tenant.

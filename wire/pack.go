@@ -132,6 +132,9 @@ func (p packer) appendBody(body any) error {
 	if err := enc.Encode(body); err != nil {
 		return invalid(err)
 	}
+	if err := checkTexts(v); err != nil {
+		return err
+	}
 	return checkPacked(p.b[start:])
 }
 
