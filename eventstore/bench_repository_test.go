@@ -58,7 +58,7 @@ func BenchmarkHandle(b *testing.B) {
 				bares[n] = bareAppend(b, codec, benchCommit(id("bare", n), 2))
 			}
 			body := putIn{added{SKU: "A-1", Count: 2, Note: "leave it at the door"}}
-			took := turns(b, workers,
+			took, allocs := measure(b, workers,
 				func(_, n int) {
 					if _, err := repository.Handle(b.Context(), es.NewCommand(id("ours", n), body)); err != nil {
 						b.Error(err)
@@ -72,6 +72,8 @@ func BenchmarkHandle(b *testing.B) {
 					bares[n].send(b, rdb)
 				})
 			b.ReportMetric(float64(took[0])/float64(took[1]), "x-bare")
+			b.ReportMetric(allocs[0], "allocs/command")
+			b.ReportMetric(allocs[1], "allocs/bare")
 		})
 	}
 }

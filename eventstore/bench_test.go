@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,7 +66,14 @@ func benchCommit(id es.AggregateID, version int) es.Commit {
 // number that is new for it.
 func turns(b *testing.B, workers int, fs ...func(worker, n int)) []time.Duration {
 	b.Helper()
-	took := make([]time.Duration, len(fs))
+	took, _ := measure(b, workers, fs...)
+	return took
+}
+
+// measure is turns, and counts each function's allocations for one operation.
+func measure(b *testing.B, workers int, fs ...func(worker, n int)) (took []time.Duration, allocs []float64) {
+	b.Helper()
+	took, allocs = make([]time.Duration, len(fs)), make([]float64, len(fs))
 	round := max(min(b.N/50, 400)/workers, 1) * workers // short, so that both meet the same weather
 	b.ResetTimer()
 	for done := 0; done < b.N; done += round {
@@ -74,7 +82,7 @@ func turns(b *testing.B, workers int, fs ...func(worker, n int)) []time.Duration
 			if i > 0 {
 				b.StopTimer()
 			}
-			start := time.Now()
+			before, start := mallocs(), time.Now()
 			var wg sync.WaitGroup
 			for w := range workers {
 				wg.Go(func() {
@@ -85,11 +93,19 @@ func turns(b *testing.B, workers int, fs ...func(worker, n int)) []time.Duration
 			}
 			wg.Wait()
 			took[i] += time.Since(start)
+			allocs[i] += float64(mallocs()-before) / float64(b.N)
 			b.StartTimer()
 		}
 	}
 	b.StopTimer()
-	return took
+	return took, allocs
+}
+
+// mallocs is how often the process has allocated so far.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
 }
 
 // bare is one append as go-redis would send it: same script, same keys, same bytes.
@@ -166,7 +182,7 @@ func benchAppend(b *testing.B, rdb redis.UniversalClient, long bool, workers int
 	}
 	_, err := store.Append(ctx, es.AppendOptions{}, benchCommit(typ.ID("warm"), 1))
 	require.NoError(b, err)
-	took := turns(b, workers,
+	took, allocs := measure(b, workers,
 		func(_, n int) {
 			if _, err := store.Append(ctx, es.AppendOptions{}, commits[n]); err != nil {
 				b.Error(err)
@@ -174,6 +190,8 @@ func benchAppend(b *testing.B, rdb redis.UniversalClient, long bool, workers int
 		},
 		func(_, n int) { bares[n].send(b, rdb) })
 	b.ReportMetric(float64(took[1])/float64(took[0]), "x-bare")
+	b.ReportMetric(allocs[0], "allocs/append")
+	b.ReportMetric(allocs[1], "allocs/bare")
 }
 
 // BenchmarkAppendAgainstReference holds appends of new aggregates, 50 at a time on an
@@ -289,7 +307,7 @@ func BenchmarkLoad(b *testing.B) {
 			id := typ.ID("long")
 			fillLong(b, store, id, commits)
 			key := rediskey.EventKeys(id).Stream
-			took := turns(b, 1,
+			took, allocs := measure(b, 1,
 				func(_, _ int) {
 					got := 0
 					for _, err := range store.Load(b.Context(), id, es.Versions{}) {
@@ -305,6 +323,8 @@ func BenchmarkLoad(b *testing.B) {
 				func(_, _ int) { bareLoad(b, rdb, key, commits) })
 			b.ReportMetric(float64(took[1])/float64(took[0]), "x-bare")
 			b.ReportMetric(float64(took[0].Nanoseconds())/float64(b.N)/float64(commits), "ns/commit")
+			b.ReportMetric(allocs[0]/float64(commits), "allocs/event") // a commit has one
+			b.ReportMetric(allocs[1]/float64(commits), "allocs/bare")
 		})
 	}
 }
