@@ -64,6 +64,12 @@ type Subscription struct {
 	NoRecovery bool
 	// NoDeadLetters leaves messages that cannot be handled pending, and reports them.
 	NoDeadLetters bool
+	// DeleteAcked deletes each message from its stream once every group of the stream has
+	// acknowledged it, for streams that are queues: a group that is made later finds only
+	// what is left. A group that nobody reads any more keeps all. It is one command on
+	// Redis 8.2 and later (XACKDEL), and the same by a script elsewhere. In memory nothing
+	// is deleted.
+	DeleteAcked bool
 	// Broadcast gives this subscription a group of its own, from now on, which ends with
 	// it: every subscriber gets every message.
 	Broadcast bool

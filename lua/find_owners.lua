@@ -4,8 +4,8 @@
 -- KEYS[3]  failures: HASH by entry
 -- ARGV[1]  group
 -- ARGV[2]  the consumer that asks
--- Returns  'late' if its own deadline has passed, else {how many entries it owns, how many failures are kept,
---          consumer, 'left', 'passed' or 'absent', …}
+-- Returns  'late' if its own deadline has passed, else {how many entries it owns, how many failures are kept, the
+--          first entry that is pending or '', consumer, 'left', 'passed' or 'absent', …}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local mine = redis.pcall('ZSCORE', KEYS[2], ARGV[2])
@@ -15,7 +15,7 @@ local pending = redis.pcall('XPENDING', KEYS[1], ARGV[1])
 if pending.err then return pending end
 local failures = redis.pcall('HLEN', KEYS[3])
 if type(failures) == 'table' then return failures end
-local found = {0, failures}
+local found = {0, failures, pending[2] or ''}
 for _, owner in ipairs(pending[4] or {}) do
   if owner[1] == ARGV[2] then
     found[1] = tonumber(owner[2])

@@ -13,17 +13,24 @@ import (
 const batch = 500
 
 // Ack acknowledges entries that this consumer owns, and forgets their failures. lost are
-// those that it owned no longer, which stay as they are; after a lost reply, what the
-// first call acknowledged is among them. Many ids are sent in several batches: after an
-// error, those of the first ones may be acknowledged.
+// those that another consumer owns by now, which stay as they are. What nobody owns was
+// acknowledged before, be it by a call whose reply was lost. Many ids are sent in several
+// batches: after an error, those of the first ones may be acknowledged.
+//
+// With DeleteAcked it deletes from the stream what it acknowledges, and what was
+// acknowledged before, unless another group has yet to read or to acknowledge it.
 func (g *Group) Ack(ctx context.Context, stream string, ids []string) (lost []string, err error) {
 	sorted, err := sortIDs(ids)
 	if err != nil {
 		return nil, g.fail("ack by", err)
 	}
 	keys := []string{stream, rediskey.Failed(g.Topic, g.Name)}
+	deletes := ""
+	if g.DeleteAcked {
+		deletes = "delete"
+	}
 	for part := range slices.Chunk(sorted, batch) {
-		reply, err := g.run(ctx, lua.AckEntries, keys, g.arguments(part, g.failurePrefix(stream))...)
+		reply, err := g.run(ctx, lua.AckEntries, keys, g.arguments(part, g.failurePrefix(stream), deletes)...)
 		if err != nil {
 			return lost, g.fail("ack by", err)
 		}

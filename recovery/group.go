@@ -48,6 +48,8 @@ type Group struct {
 	MinIdleForeign time.Duration
 	// SharedWithWow also holds the lease that Kotlin peers look at.
 	SharedWithWow bool
+	// DeleteAcked has [Group.Ack] delete what no group needs any more.
+	DeleteAcked bool
 	// Patience is how long a server may be loading, electing a master or busy before a
 	// call fails as [es.ErrUnavailable]. Defaults to 5 s.
 	Patience time.Duration

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -28,6 +29,10 @@ type Swept struct {
 	// Gone are pending entries whose record was deleted or trimmed away. They are
 	// acknowledged, so each is reported once.
 	Gone []string
+	// Looked says that the server has answered, and First is then the first entry that
+	// the group had pending as the sweep began; "" if there was none.
+	Looked bool
+	First  string
 	// Waits says that other consumers' entries were passed over since this consumer's
 	// own lease is new, was renewed late, or has passed.
 	Waits bool
@@ -103,10 +108,11 @@ func (s *sweep) run(ctx context.Context) error {
 		s.swept.Waits = true
 		return nil
 	}
-	own, failures, owners, err := readOwners(reply)
+	own, failures, first, owners, err := readOwners(reply)
 	if err != nil {
 		return err
 	}
+	s.swept.Looked, s.swept.First = true, first
 	maps.DeleteFunc(s.reached, func(name, _ string) bool { // who has nothing pending any more
 		return name != s.Consumer && !slices.ContainsFunc(owners, func(o owner) bool { return o.name == name })
 	})
@@ -124,21 +130,21 @@ func (s *sweep) run(ctx context.Context) error {
 	return nil
 }
 
-func readOwners(reply any) (own, failures int64, owners []owner, err error) {
+func readOwners(reply any) (own, failures int64, first string, owners []owner, err error) {
 	items, _ := reply.([]any)
-	if len(items) < 2 || len(items)%2 != 0 {
-		return 0, 0, nil, unexpected(reply)
+	if len(items) < 3 || len(items)%2 == 0 {
+		return 0, 0, "", nil, unexpected(reply)
 	}
 	own, isOwn := items[0].(int64)
 	failures, isFailures := items[1].(int64)
 	names, err := textsOf(items[2:])
 	if !isOwn || !isFailures || err != nil {
-		return 0, 0, nil, unexpected(reply)
+		return 0, 0, "", nil, unexpected(reply)
 	}
-	for pair := range slices.Chunk(names, 2) {
+	for pair := range slices.Chunk(names[1:], 2) {
 		owners = append(owners, owner{pair[0], pair[1]})
 	}
-	return own, failures, owners, nil
+	return own, failures, names[0], owners, nil
 }
 
 // claimAll claims from all owners; in another order each time, so that peers who sweep
@@ -217,7 +223,10 @@ func (s *sweep) pages(ctx context.Context, consumer string, f func([]redis.XPend
 		if err != nil || !goOn || len(page) < size {
 			return err
 		}
-		start = "(" + page[len(page)-1].ID
+		start, err = following(page[len(page)-1].ID)
+		if err != nil {
+			return err
+		}
 		full := consumer != s.Consumer && s.left == 0
 		if full || n == maxPages-1 {
 			s.reached[consumer] = start
@@ -226,6 +235,18 @@ func (s *sweep) pages(ctx context.Context, consumer string, f func([]redis.XPend
 		}
 	}
 	return nil
+}
+
+// following is the id just after one. Not every server takes a "(" here.
+func following(id string) (string, error) {
+	at, err := parseID(id)
+	if err != nil {
+		return "", err
+	}
+	if at.sequence++; at.sequence == 0 {
+		at.ms++
+	}
+	return fmt.Sprintf("%d-%d", at.ms, at.sequence), nil
 }
 
 // wowLeaseMissing says that the server has confirmed that a Kotlin consumer holds no

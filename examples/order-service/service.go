@@ -57,7 +57,6 @@ func (b *backend) work(ctx context.Context, w *dispatch.Worker, workers int) err
 		MaxDeliveries: dispatch.MaxDeliveries,
 		Lease:         5 * time.Second, // who kills a worker to see what happens won't wait for 15
 		Sweep:         time.Second,
-		NoRecovery:    b.builtIn, // nobody else can die, and it does not know XPENDING from an exclusive id
 	}, w.Handle)
 }
 

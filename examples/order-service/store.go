@@ -23,7 +23,6 @@ type backend struct {
 	// rdb is for what blocks; calls puts those of many goroutines into one round trip.
 	rdb, calls redis.UniversalClient
 	store      *eventstore.Store
-	builtIn    bool
 	end        func()
 }
 
@@ -61,12 +60,7 @@ func openBuiltIn(ctx context.Context) (*backend, error) {
 		server.Close()
 	}
 	// It evicts nothing, and has no way to say so: the store's warning would frighten.
-	b, err := openOn(ctx, rdb, end, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	b.builtIn = true
-	return b, nil
+	return openOn(ctx, rdb, end, slog.New(slog.DiscardHandler))
 }
 
 // pipelining is implemented by the clients that put the calls of many workers into

@@ -2,6 +2,7 @@ package redisstream_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headwater-go/headwater/es"
+	"github.com/headwater-go/headwater/internal/redisstream"
 	"github.com/headwater-go/headwater/internal/redistest"
 	"github.com/headwater-go/headwater/recovery"
 )
@@ -75,4 +77,58 @@ func TestDLQ03_ALetterWhoseReplyWasLostIsWrittenOnce(t *testing.T) {
 	eventually(t, "replies were lost", func() bool { return p.Pending() == 0 })
 	r.end(t)
 	require.Len(t, letters(t, direct, topic), 1)
+}
+
+// Whoever counted the last failure died before the letter was written.
+func TestDLQ01_AMessageThatFailedAsOftenAsItMayIsBuriedWithoutACall(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		topic := freshTopic()
+		group(t, rdb, topic)
+		publish(t, rdb, topic, "a|failed twice", "a|failed once")
+		ids := abandon(t, rdb, topic, "dead", 2)
+		dead := recovery.NewGroup(rdb, topic, "g", "dead")
+		for _, id := range []string{ids[0], ids[0], ids[1]} {
+			_, _, err := dead.Fail(t.Context(), topic, id, errFails)
+			require.NoError(t, err)
+		}
+		c := config(topic)
+		c.MaxDeliveries = 2
+		var seen calls
+		r := start(t, rdb, c, seen.handle)
+		drained(t, rdb, topic)
+		r.end(t)
+		require.Equal(t, []string{"a|failed once"}, seen.all())
+		all := letters(t, rdb, topic)
+		require.Len(t, all, 1)
+		require.Equal(t, recovery.Limit, all[0].Reason)
+		require.Equal(t, 2, all[0].Attempts)
+	})
+}
+
+// What stays pending is remembered, so that it is not found again and again, but not
+// without limit.
+func TestWithoutDeadLettersALimitedNumberIsRemembered(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	for n, again := range map[int]bool{500: false, redisstream.MaxKept + 50: true} {
+		topic := freshTopic()
+		c := config(topic)
+		c.NoDeadLetters = true
+		var decoded atomic.Int64
+		refuse := func([]byte) (any, string, error) { decoded.Add(1); return nil, "", es.Corrupt("it is none") }
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- redisstream.Subscribe(ctx, rdb, c, refuse, nil) }()
+		publish(t, rdb, topic, numbered(n, "a")...)
+		eventually(t, "all are read", func() bool { return int(decoded.Load()) >= n })
+		if again {
+			eventually(t, "forgotten ones are found", func() bool { return int(decoded.Load()) > n })
+		} else {
+			never(t, "one is found again", 3*c.Lease, func() bool { return int(decoded.Load()) > n })
+		}
+		require.EqualValues(t, n, pending(t, rdb, topic))
+		stop()
+		require.NoError(t, <-ended)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,6 +66,9 @@ func (c Config) validate() error {
 	if len(c.Topics) == 0 {
 		return es.Invalid("no topics")
 	}
+	if !validStart(c.Start) {
+		return es.Invalid("start %q is neither es.FromBeginning, es.FromNow nor the id of an entry", string(c.Start))
+	}
 	for i, t := range c.Topics {
 		if strings.TrimSpace(t) == "" || strings.ContainsAny(t, "{}") {
 			return es.Invalid("topic %q is blank or holds a brace", t)
@@ -86,6 +90,19 @@ func (c Config) validate() error {
 		}
 	}
 	return nil
+}
+
+// validStart takes what XGROUP CREATE takes: 0, $, <milliseconds> and <milliseconds>-<number>.
+func validStart(s es.Start) bool {
+	if s == "" || s == es.FromNow {
+		return true
+	}
+	ms, number, two := strings.Cut(string(s), "-")
+	_, err := strconv.ParseUint(ms, 10, 64)
+	if err == nil && two {
+		_, err = strconv.ParseUint(number, 10, 64)
+	}
+	return err == nil
 }
 
 // NewConfig is the configuration of s, for a bus whose streams are named by topic. A

@@ -29,6 +29,22 @@ func (t *topic) reach(id string) {
 	t.last = id
 }
 
+func (t *topic) reached() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// raiseFloor remembers what a sweep saw: the first entry that was pending, or that all
+// was acknowledged that this process had read by then, and whatever came before.
+func (t *topic) raiseFloor(first, read string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.floor = read; first != "" {
+		t.floor = previous(first)
+	}
+}
+
 // heal makes a group that is gone anew, and says what happened, at most once in ten
 // seconds for each cause.
 func (t *topic) heal(ctx context.Context, what string, err error) {
@@ -49,12 +65,17 @@ func (t *topic) heal(ctx context.Context, what string, err error) {
 	t.log.Warn(ctx, "group was gone and is made anew", "topic", t.name, "group", t.Group, "from", string(start))
 }
 
-// resume is where a group that is gone begins again: where this process had got to, or
-// before what it holds, so that this becomes pending again. A stream that was deleted
-// and begun again may count from anywhere: it is read from the beginning.
+// resume is where a group that is gone begins again: before what was pending at the last
+// sweep, be it a peer's, and before what this process holds, so that it becomes pending
+// again. What was acknowledged since may come again. Without a sweep it is where this
+// process had got to. A stream that was deleted and begun again may count from anywhere:
+// it is read from the beginning.
 func (t *topic) resume(ctx context.Context) (es.Start, error) {
 	t.mu.Lock()
 	last, from := t.last, t.last
+	if t.floor != "" {
+		from = t.floor
+	}
 	for at := range t.held {
 		if at.stream == t.name && before(at.id, from) {
 			from = previous(at.id)

@@ -14,6 +14,7 @@ import (
 	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/internal/redisstream"
 	"github.com/headwater-go/headwater/internal/redistest"
+	"github.com/headwater-go/headwater/lua"
 )
 
 // lost are the ways in which a group gets lost.
@@ -124,5 +125,30 @@ func TestGRP03_AStringInTheWayIsLoudAndHarmless(t *testing.T) {
 	require.NoError(t, direct.Del(t.Context(), topic).Err())
 	publish(t, direct, topic, "a|2")
 	eventually(t, "it goes on", func() bool { return seen.count("a|2") == 1 })
+	r.end(t)
+}
+
+// A peer had messages in hand when the group was destroyed, and died: whoever makes the
+// group anew begins before them.
+func TestGRP02_WhatADeadPeerHeldWhenTheGroupWasLostIsHandled(t *testing.T) {
+	t.Parallel()
+	p, rdb, direct := through(t)
+	topic := freshTopic()
+	group(t, direct, topic)
+	publish(t, direct, topic, "a|acked", "b|held", "c|held")
+	ids := abandon(t, direct, topic, "peer", 3)
+	require.NoError(t, direct.XAck(t.Context(), topic, "g", ids[0]).Err())
+	require.NoError(t, direct.ZAdd(t.Context(), "{"+topic+"}:lease:g", redis.Z{Member: "peer", Score: 4e12}).Err()) // it lives
+	var seen calls
+	r := start(t, rdb, config(topic), seen.handle)
+	publish(t, direct, topic, "d|1")
+	eventually(t, "others go on", func() bool { return seen.count("d|1") == 1 })
+	looks := func() int { return p.Count("EVALSHA " + lua.FindOwners.Hash()) }
+	before := looks()
+	eventually(t, "it has looked at both streams, twice", func() bool { return looks() > before+4 })
+	require.NoError(t, direct.XGroupDestroy(t.Context(), topic, "g").Err())
+	eventually(t, "all is handled", func() bool { return seen.count("b|held")*seen.count("c|held") > 0 })
+	drained(t, direct, topic)
+	require.Zero(t, seen.count("a|acked"), "it was acknowledged before all that was pending")
 	r.end(t)
 }

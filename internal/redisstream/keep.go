@@ -67,7 +67,11 @@ func (t *topic) sweep(ctx context.Context, stream string) {
 		if room == 0 {
 			return
 		}
+		read := t.reached()
 		swept, err := t.group.Sweep(ctx, stream, room, held, take)
+		if swept.Looked && stream == t.name {
+			t.raiseFloor(swept.First, read)
+		}
 		t.lanes.release(room)
 		if len(swept.Gone) > 0 {
 			t.log.Warn(ctx, "pending entries are no longer in the stream", "topic", t.name, "group", t.Group, "ids", swept.Gone)

@@ -142,6 +142,8 @@ func TestAnAckWhoseReplyWasLostIsSentAgain(t *testing.T) {
 	p, rdb, direct := through(t)
 	topic := freshTopic()
 	c := config(topic)
+	var log lines
+	c.Logger = log.logger()
 	var seen calls
 	r := start(t, rdb, c, seen.handle)
 	publish(t, direct, topic, "a|1")
@@ -154,5 +156,6 @@ func TestAnAckWhoseReplyWasLostIsSentAgain(t *testing.T) {
 	publish(t, direct, topic, "a|3")
 	drained(t, direct, topic)
 	require.Equal(t, []string{"a|1", "a|2", "a|3"}, seen.all())
+	require.Zero(t, log.count("another consumer"), log.String())
 	r.end(t)
 }

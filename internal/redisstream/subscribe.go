@@ -64,7 +64,13 @@ func (s *subscription) prepare(ctx context.Context) error {
 		if err == nil {
 			err = recovery.Register(ctx, s.rdb, s.Topics...)
 		}
-		if err == nil || !errors.Is(err, es.ErrUnavailable) && ctx.Err() == nil {
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, es.ErrUnavailable):
+		case errors.Is(err, context.Cause(ctx)), ctx.Err() != nil && errors.Is(err, es.ErrUncertain):
+			return nil // it was to end before it had begun
+		default:
 			return err
 		}
 		s.log.Warn(ctx, "subscription cannot begin; trying on", "topics", s.Topics, "group", s.Group, "reason", err)

@@ -24,14 +24,32 @@ type topic struct {
 	// held is every entry that is this process's to handle or to acknowledge, and
 	// whether its delivery was counted for it.
 	held map[heldID]bool
-	last string // the last id that was read from the topic, as far as is known
+	kept []heldID // of these, what stays pending since it cannot be handled
+	last string   // the last id that was read from the topic, as far as is known
+	// floor is before all that the group has not acknowledged, as the last sweep saw it;
+	// "" before the first.
+	floor string
 }
 
 type heldID struct{ stream, id string }
 
+// maxKept limits what is remembered of messages that cannot be handled and stay pending.
+const maxKept = 10_000
+
+// keepPending holds an entry that stays pending for good. Of more than maxKept the first is
+// forgotten: a later sweep finds it, and it comes here again.
+func (t *topic) keepPending(e *entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kept = append(t.kept, heldID{e.stream, e.id}); len(t.kept) > maxKept {
+		delete(t.held, t.kept[0])
+		t.kept = t.kept[1:]
+	}
+}
+
 func newTopic(s *subscription, name string, reads *reading) *topic {
 	g := recovery.NewGroup(s.rdb, name, s.Group, s.Consumer)
-	g.Lease, g.SharedWithWow = s.Lease, s.SharedWithWow
+	g.Lease, g.SharedWithWow, g.DeleteAcked = s.Lease, s.SharedWithWow, s.DeleteAcked
 	return &topic{
 		subscription: s, name: name, retry: rediskey.Retry(name, s.Group), group: g, reads: reads,
 		handled: make(chan *entry, 4*s.Prefetch), held: map[heldID]bool{},

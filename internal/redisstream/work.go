@@ -128,13 +128,19 @@ func (t *topic) failed(ctx context.Context, e *entry, cause error) time.Duration
 func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, cause error) time.Duration {
 	t.log.Warn(ctx, "message cannot be handled", "topic", t.name, "group", t.Group, "id", e.id, "reason", string(reason), "error", cause)
 	if t.NoDeadLetters {
-		return 0 // it stays pending, and held, so that nobody takes it for lost
+		t.keepPending(e) // so that nobody takes it for lost
+		return 0
 	}
 	err := t.group.Bury(ctx, e.stream, e.id, recovery.Letter{Reason: reason, Error: cause.Error(), Attempts: max(e.failures, 1), Aggregate: e.aggregate})
 	if err != nil && !errors.Is(err, recovery.ErrNotOwner) {
 		t.log.Warn(ctx, "dead letter was not written; the message stays pending", "topic", t.name, "group", t.Group, "id", e.id, "error", err)
 		e.bad, e.reason = cause, reason
 		return t.delay(3, err)
+	}
+	if err == nil && t.DeleteAcked {
+		if _, err := t.group.Ack(ctx, e.stream, []string{e.id}); err != nil {
+			t.log.Warn(ctx, "a buried message was not deleted from its stream", "topic", t.name, "group", t.Group, "id", e.id, "error", err)
+		}
 	}
 	t.drop(e)
 	return 0

@@ -71,3 +71,11 @@ func (s *Server) discard() {
 	s.stop(syscall.SIGKILL)
 	_ = os.RemoveAll(s.dir) // what stays, the watchdog removes
 }
+
+// Knows reports whether the server has a command.
+func (s *Server) Knows(t testing.TB, command string) bool {
+	t.Helper()
+	reply, err := s.Client(t).Do(t.Context(), "COMMAND", "INFO", command).Slice()
+	must(t, err)
+	return len(reply) == 1 && reply[0] != nil
+}
