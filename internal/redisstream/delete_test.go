@@ -23,11 +23,12 @@ func TestDeleteAckedLeavesAnEmptyStream(t *testing.T) {
 		c.DeleteAcked, c.MaxDeliveries = true, 2
 		var seen calls
 		r := start(t, rdb, c, func(_ context.Context, text string) error {
-			if seen.add(text) == 1 && text == "b|1" {
-				return errFails
-			}
-			if text == "a|0" && len(letters(t, rdb, topic)) < 2 {
+			first := seen.add(text) == 1
+			switch {
+			case first && text == "a|0":
 				return es.Permanent(errFails)
+			case first && text == "b|1":
+				return errFails
 			}
 			return nil
 		})
