@@ -48,6 +48,11 @@ type Subscription struct {
 	Workers int
 	// Prefetch limits the messages that are held and not done. Defaults to 2 × Workers.
 	Prefetch int
+	// PrefetchBytes limits the size of what is held and not done as well; as much again may
+	// wait for another try. The size of a message is known when it is there: the limit is
+	// passed by one message of each topic, and by one reply where messages suddenly grow.
+	// Defaults to 64 MiB.
+	PrefetchBytes int
 	// MaxDeliveries limits how often a failing message is tried. Defaults to 5.
 	MaxDeliveries int
 	// Backoff is the pause after the first failure; it doubles up to MaxBackoff, with
@@ -60,6 +65,11 @@ type Subscription struct {
 	Sweep time.Duration
 	// Grace is what handlers get to finish when the subscription ends. Defaults to 10 s.
 	Grace time.Duration
+	// Valve pauses the subscription while it is closed: handlers that run end as usual, none
+	// begins, nothing more is read or taken over. What was read before, and a message that
+	// comes while the last read still waits (2 s), stays with this subscription, which goes
+	// on renewing its lease: to hand them to others, end it. Defaults to always open.
+	Valve *Valve
 	// NoRecovery leaves the messages of dead consumers to others.
 	NoRecovery bool
 	// NoDeadLetters leaves messages that cannot be handled pending, and reports them.

@@ -86,7 +86,7 @@ type busKit struct {
 // busChecks are the tests that all buses share, for one that as makes a bus.
 func busChecks[B any](as func(B) bus) []check[B] {
 	var checks []check[B]
-	for _, c := range slices.Concat(deliveryChecks, failureChecks, endChecks, startChecks, refusalChecks) {
+	for _, c := range slices.Concat(deliveryChecks, valveChecks, failureChecks, endChecks, startChecks, refusalChecks) {
 		checks = append(checks, check[B]{c.name, func(t *testing.T, k kit[B]) {
 			c.run(t, busKit{bus: as(k.store), typ: k.typ, open: func(types ...es.AggregateType) bus { return as(k.open(types...)) }})
 		}})

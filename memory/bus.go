@@ -123,6 +123,10 @@ func (b *bus[M]) work(ctx, lasting context.Context, r *reader[M]) {
 		if d == nil {
 			return
 		}
+		if r.Valve.Wait(ctx) != nil {
+			b.again(r, d, 0, 0)
+			return
+		}
 		err := guarded(func() error { return r.handle(es.WithDelivery(lasting, d.Delivery), b.copied(d.message)) })
 		switch {
 		case err == nil:

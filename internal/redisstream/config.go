@@ -36,6 +36,7 @@ type Handler func(ctx context.Context, msg any) error
 func (c Config) withDefaults() Config {
 	setDefault(&c.Workers, 64)
 	setDefault(&c.Prefetch, 2*c.Workers)
+	setDefault(&c.PrefetchBytes, 64<<20)
 	setDefault(&c.MaxDeliveries, 5)
 	setDefault(&c.Backoff, 500*time.Millisecond)
 	setDefault(&c.MaxBackoff, 30*time.Second)
@@ -81,7 +82,7 @@ func (c Config) validate() error {
 		what string
 		ok   bool
 	}{
-		{"workers", c.Workers > 0}, {"prefetch", c.Prefetch > 0}, {"max deliveries", c.MaxDeliveries > 0},
+		{"workers", c.Workers > 0}, {"prefetch", c.Prefetch > 0 && c.PrefetchBytes > 0}, {"max deliveries", c.MaxDeliveries > 0},
 		{"backoff", c.Backoff >= time.Millisecond && c.Backoff <= c.MaxBackoff}, {"lease", c.Lease >= 100*time.Millisecond},
 		{"sweep", c.Sweep >= 10*time.Millisecond}, {"grace", c.Grace > 0},
 	} {

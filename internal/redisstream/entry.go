@@ -12,6 +12,7 @@ type entry struct {
 	topic  *topic
 	stream string // the topic, or what was replayed to the group
 	id     string
+	size   int    // in bytes
 	key    string // entries of one key follow each other
 	msg    any
 	bad    error // why it is to be buried

@@ -161,7 +161,7 @@ func TestConfigRefusesWhatCannotWork(t *testing.T) {
 		"group": func(c *redisstream.Config) { c.Group = " " }, "consumer": func(c *redisstream.Config) { c.Consumer = "" },
 		"no topics": func(c *redisstream.Config) { c.Topics = nil }, "brace": func(c *redisstream.Config) { c.Topics = []string{"{a}"} },
 		"twice": func(c *redisstream.Config) { c.Topics = []string{"a", "a"} }, "workers": func(c *redisstream.Config) { c.Workers = -1 },
-		"prefetch": func(c *redisstream.Config) { c.Prefetch = -1 }, "deliveries": func(c *redisstream.Config) { c.MaxDeliveries = -1 },
+		"prefetch": func(c *redisstream.Config) { c.Prefetch = -1 }, "prefetch is": func(c *redisstream.Config) { c.PrefetchBytes = -1 }, "deliveries": func(c *redisstream.Config) { c.MaxDeliveries = -1 },
 		"backoff": func(c *redisstream.Config) { c.Backoff = time.Hour }, "lease": func(c *redisstream.Config) { c.Lease = time.Nanosecond },
 		"start": func(c *redisstream.Config) { c.Start = "yesterday" }, `start "1-"`: func(c *redisstream.Config) { c.Start = "1-" },
 		"sweep": func(c *redisstream.Config) { c.Sweep = -1 }, "grace": func(c *redisstream.Config) { c.Grace = -1 },

@@ -34,7 +34,7 @@ func (t *topic) look(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-sweep.C:
-			if !t.NoRecovery {
+			if !t.NoRecovery && !t.Valve.Closed() {
 				t.sweep(ctx, t.name)
 				t.sweep(ctx, t.retry)
 			}

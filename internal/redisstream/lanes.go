@@ -23,9 +23,12 @@ type lanes struct {
 	reserved int
 	limit    int // of busy and reserved
 	bound    int // of parked
-	waiting  [2]int
-	turn     purpose // who had its turn last
-	closed   bool
+	// Bytes of the entries that are busy and parked, the limit of each, and the size that
+	// an entry is expected to have: that of the largest of late.
+	busyBytes, parkedBytes, limitBytes, size int
+	waiting                                  [2]int
+	turn                                     purpose // who had its turn last
+	closed                                   bool
 }
 
 // purpose is what room is reserved for.
@@ -41,11 +44,13 @@ type lane struct {
 	queue  []*entry
 	begun  bool // the first entry is being handled, or was tried
 	parked bool
+	bytes  int // of its entries
 	timer  *time.Timer
 }
 
-func newLanes(limit int) *lanes {
-	l := &lanes{byKey: map[string]*lane{}, limit: limit, bound: 8 * limit}
+func newLanes(limit, limitBytes int) *lanes {
+	// What comes first is taken for large.
+	l := &lanes{byKey: map[string]*lane{}, limit: limit, bound: 8 * limit, limitBytes: limitBytes, size: max(limitBytes/8, 1)}
 	l.work, l.room = sync.NewCond(&l.mu), sync.NewCond(&l.mu)
 	return l
 }
@@ -68,11 +73,15 @@ func (l *lanes) push(e *entry) {
 		at--
 	}
 	n.queue = slices.Insert(n.queue, at, e)
+	n.bytes += e.size
+	l.size = max(l.size-l.size/8, e.size, 1)
 	if n.parked {
 		l.parked++
+		l.parkedBytes += e.size
 		return
 	}
 	l.busy++
+	l.busyBytes += e.size
 	if len(n.queue) == 1 {
 		l.enqueue(n)
 	}
@@ -113,6 +122,8 @@ func (l *lanes) take() (*lane, *entry) {
 func (l *lanes) done(n *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	n.bytes -= n.queue[0].size
+	l.busyBytes -= n.queue[0].size
 	n.queue[0] = nil
 	n.queue, n.begun = n.queue[1:], false
 	l.busy--
@@ -135,6 +146,8 @@ func (l *lanes) park(n *lane, d time.Duration) {
 	n.parked = true
 	l.busy -= len(n.queue)
 	l.parked += len(n.queue)
+	l.busyBytes -= n.bytes
+	l.parkedBytes += n.bytes
 	l.room.Broadcast()
 	n.timer = time.AfterFunc(d, func() { l.unpark(n) })
 }
@@ -148,6 +161,8 @@ func (l *lanes) unpark(n *lane) {
 	n.parked = false
 	l.busy += len(n.queue)
 	l.parked -= len(n.queue)
+	l.busyBytes += n.bytes
+	l.parkedBytes -= n.bytes
 	l.enqueue(n)
 }
 
@@ -173,13 +188,13 @@ func (l *lanes) reserve(ctx context.Context, what purpose, most int) int {
 	if l.closed || ctx.Err() != nil {
 		return 0
 	}
-	n := min(most, l.free())
+	n := min(most, l.free(), max(1, (l.limitBytes-l.busyBytes)/l.size-l.reserved))
 	l.reserved += n
 	return n
 }
 
 func (l *lanes) free() int {
-	if l.parked >= l.bound {
+	if l.parked >= l.bound || l.busyBytes >= l.limitBytes || l.parkedBytes >= l.limitBytes {
 		return 0
 	}
 	return l.limit - l.busy - l.reserved

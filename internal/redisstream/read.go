@@ -19,7 +19,7 @@ func (t *topic) read(ctx context.Context) {
 	c := &connection{reading: t.reads, topic: t.name}
 	defer c.drop()
 	wait, waiting := time.Duration(0), true
-	for {
+	for t.Valve.Wait(ctx) == nil {
 		// Who waits for messages keeps no more than a share of the room from others.
 		most := maxRead
 		if waiting {

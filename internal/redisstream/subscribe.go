@@ -44,7 +44,7 @@ func Subscribe(ctx context.Context, rdb redis.UniversalClient, c Config, d Decod
 	if err := s.prepare(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	s.lanes = newLanes(max(s.Prefetch, len(s.Topics)))
+	s.lanes = newLanes(max(s.Prefetch, len(s.Topics)), s.PrefetchBytes)
 	reads, err := readingClient(s.rdb, len(s.Topics))
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *subscription) run(ctx context.Context) {
 		settling.Go(func() { t.settle(lasting, noMore) })
 	}
 	for range s.Workers {
-		working.Go(func() { s.work(handling) })
+		working.Go(func() { s.work(ctx, handling) })
 	}
 	<-ctx.Done()
 	s.lanes.close()

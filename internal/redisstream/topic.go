@@ -62,6 +62,9 @@ func (t *topic) take(e *entry, fields recovery.Fields) {
 		return
 	}
 	e.topic = t
+	for _, f := range fields {
+		e.size += len(f)
+	}
 	if e.bad == nil {
 		e.bad = t.open(e, fields)
 	}

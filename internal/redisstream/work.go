@@ -12,14 +12,15 @@ import (
 	"github.com/headwater-go/headwater/recovery"
 )
 
-// work handles entries until the lanes are closed.
-func (s *subscription) work(ctx context.Context) {
+// work handles entries until the lanes are closed, or ctx ends while it may not. handling
+// is the handlers' context.
+func (s *subscription) work(ctx, handling context.Context) {
 	for {
 		n, e := s.lanes.take()
-		if n == nil {
+		if n == nil || s.Valve.Wait(ctx) != nil {
 			return
 		}
-		if d := e.topic.process(ctx, e); d > 0 {
+		if d := e.topic.process(handling, e); d > 0 {
 			s.lanes.park(n, d)
 		} else {
 			s.lanes.done(n)
