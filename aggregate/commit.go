@@ -15,7 +15,8 @@ const (
 )
 
 // propagated are the headers that a commit takes over from its command, in Wow's
-// order (Wow v8.10.10); the trace stands between the two groups.
+// order (Wow v8.10.10); the trace stands between the two groups, and the command's
+// digest, which is ours, after them.
 var (
 	propagatedFirst = []string{
 		"command_wait_id", "command_wait_endpoint", headerStage, "command_wait_context",
@@ -26,7 +27,7 @@ var (
 )
 
 func propagate(cmd *es.Command) es.Header {
-	h := make(es.Header, 0, len(cmd.Header)+2)
+	h := make(es.Header, 0, len(cmd.Header)+3)
 	_, chain := cmd.Header.Lookup(headerChain)
 	take := func(keys ...string) {
 		for _, k := range keys {
@@ -39,6 +40,9 @@ func propagate(cmd *es.Command) es.Header {
 	take(es.HeaderTraceID)
 	h = append(h, es.HeaderField{Key: es.HeaderUpstreamID, Value: cmd.ID}, es.HeaderField{Key: es.HeaderUpstreamName, Value: cmd.Name})
 	take(propagatedLast...)
+	if cmd.Digest != "" {
+		h = append(h, es.HeaderField{Key: es.HeaderCommandDigest, Value: cmd.Digest})
+	}
 	return h
 }
 

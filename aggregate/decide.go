@@ -9,7 +9,7 @@ import (
 	"github.com/headwater-go/headwater/es"
 )
 
-// accepts refuses a command that nothing could be decided about.
+// accepts refuses a command that nothing could be decided about, and sets the digest.
 func (r *Repository[S]) accepts(cmd *es.Command) error {
 	if err := r.owns(cmd.Aggregate); err != nil {
 		return err
@@ -17,7 +17,12 @@ func (r *Repository[S]) accepts(cmd *es.Command) error {
 	if _, raw := cmd.Body.(es.Raw); raw {
 		return fmt.Errorf("%w: command %q", es.ErrUnknownType, cmd.Name)
 	}
-	return cmd.Validate()
+	if err := cmd.Validate(); err != nil || r.Digest == nil || cmd.Digest != "" {
+		return err
+	}
+	var err error
+	cmd.Digest, err = r.Digest(cmd)
+	return err
 }
 
 // owns refuses an aggregate of another type, whose events the decider does not know.
@@ -126,6 +131,13 @@ func amend(m *es.Meta, body any) {
 	if to, ok := body.(es.SpaceTransferred); ok {
 		m.SpaceID = to.ToSpaceID()
 	}
+}
+
+// differs reports that a commit of cmd's request id came from another command. Of one
+// without a digest, such as a Kotlin node's, that is not known.
+func differs(cmd *es.Command, stored *es.Commit) bool {
+	digest := stored.Header.Get(es.HeaderCommandDigest)
+	return digest != "" && cmd.Digest != "" && digest != cmd.Digest
 }
 
 // blank is what Wow takes for no owner and no space.

@@ -214,3 +214,16 @@ func onRedis(t *testing.T, run func(t *testing.T, s site)) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) { run(t, newSite(rdb)) })
 }
+
+// subscribe hands the commands of a type to handle, in order, until the test ends.
+func subscribe(t *testing.T, bus es.CommandSubscriber, typ es.AggregateType, handle func(es.Command)) {
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	wg.Go(func() {
+		_ = bus.Subscribe(ctx, es.Subscription{Group: "at.CommandDispatcher", Aggregates: []es.AggregateType{typ}}, func(_ context.Context, c es.Command) (es.Result, error) {
+			handle(c)
+			return es.Result{}, nil
+		})
+	})
+}

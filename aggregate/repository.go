@@ -35,6 +35,9 @@ type Repository[S any] struct {
 	// at the same time. Defaults to 10. After an [es.ErrUncertain] it is tried again
 	// twice at most: each took as long as the store's client waits and retries by itself.
 	Attempts int
+	// Digest makes the [es.Command].Digest of commands that come over no bus, such as a
+	// codec's CommandDigest. Defaults to none: of theirs, only request ids are compared.
+	Digest func(*es.Command) (string, error)
 	// Logger hears of snapshots that could not be used or saved, once for each aggregate
 	// until one is saved. Defaults to slog.Default().
 	Logger *slog.Logger
@@ -50,7 +53,8 @@ type Repository[S any] struct {
 //
 // An [es.ErrRefused] is the aggregate's answer; nothing was written, and no record of
 // it is kept. It is also an [es.ErrVersionConflict] or [es.ErrDuplicateAggregate] where
-// a command creates what is there already. Any other ErrVersionConflict means that
+// a command creates what is there already, and an [es.ErrRequestReused] where another
+// command, by its digest, was carried out under the same request id. Any other ErrVersionConflict means that
 // others were faster at every attempt. After [es.ErrUncertain] the same command may be
 // handled again, if it has an ID or a RequestID: without, each call is a new request.
 func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, error) {
@@ -131,6 +135,9 @@ func (r *Repository[S]) settle(ctx context.Context, cmd *es.Command, version int
 	}
 	found, lookup := r.Store.FindRequest(ctx, cmd.Aggregate, cmd.RequestID)
 	switch {
+	case lookup == nil && differs(cmd, &found):
+		result.Version = found.Version
+		return result, located(cmd, found.Version, es.Refuse(es.ErrRequestReused))
 	case lookup == nil:
 		result.Version, result.Duplicate = found.Version, true
 		return result, nil

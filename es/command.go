@@ -42,6 +42,10 @@ type Command struct {
 	Body any
 	// CreateTime is when it was made, in milliseconds. Defaults to now.
 	CreateTime time.Time
+	// Digest stands for the name and the body as they were sent: a codec sets it where it
+	// reads a command, and does not write it; the same body must always give the same.
+	// "" = not known.
+	Digest string
 }
 
 // NewCommand is a command for an existing aggregate.

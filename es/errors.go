@@ -73,6 +73,9 @@ var (
 	ErrWrongOwner = errors.New("aggregate belongs to another owner")
 	// ErrWrongSpace: the command names another space.
 	ErrWrongSpace = errors.New("aggregate belongs to another space")
+	// ErrRequestReused: another command, of another name or body, was carried out under
+	// the same request id.
+	ErrRequestReused = errors.New("request id was used for another command")
 	// ErrPanic: a decider panicked. It is a fault, not a refusal.
 	ErrPanic = errors.New("panic")
 )

@@ -10,6 +10,9 @@ const (
 	HeaderRemoteIP     = "remote_ip"
 	// HeaderLocalFirst is "true" where a Kotlin process took the message itself as well.
 	HeaderLocalFirst = "local_first"
+	// HeaderCommandDigest is the [Command].Digest of the command that a commit came from.
+	// Wow does not know it.
+	HeaderCommandDigest = "command_digest"
 )
 
 // Header is the ordered metadata of a message; the order is the order on the wire.

@@ -76,5 +76,8 @@ func (t tables) decodeCommandBody(c *es.Command, body stored) error {
 	if c.Body, err = e.decode(body); err != nil {
 		return fmt.Errorf("command %q: %w", c.Name, err)
 	}
+	if !body.packed { // MessagePack writes the same map in another order each time
+		c.Digest = digest(c.Name, body.b)
+	}
 	return nil
 }

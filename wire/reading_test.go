@@ -49,7 +49,7 @@ func commandReader(j es.Codec) func(*testing.T, reading) ([]byte, error) {
 		require.NoError(t, err)
 		requireBody(t, v.Values.BodyRaw, c.Body)
 		want := v.Values.command()
-		want.Body, c.Body = nil, nil
+		want.Body, c.Body, want.Digest = nil, nil, c.Digest // Wow has no digests
 		require.Equal(t, want, c)
 		return again, nil
 	}
