@@ -112,7 +112,9 @@ func (s *session) compare() {
 var (
 	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	age     = regexp.MustCompile(`\b\d+(ms|s|m|h|d)\b`)
-	millis  = regexp.MustCompile(`"(\w+_ms)":\d+`)
+	millis  = regexp.MustCompile(`"(\w+_ms)":-?\d+`)
+	entryID = regexp.MustCompile(`\b1[89]\d{11}-\d+\b|\b17[1-9]\d{10}-\d+\b`)
+	instant = regexp.MustCompile(`\b20(2[4-9]|[3-9]\d)-[-\dT:.]+Z`)
 	bytesOf = regexp.MustCompile(`"(\w*bytes)":\d+|\b\d+(\.\d)? [KMG]?i?B\b`)
 	spaces  = regexp.MustCompile(`(\S)   +(\S)`)
 )
@@ -120,6 +122,8 @@ var (
 func normal(text string) string {
 	text = address.ReplaceAllString(text, "SERVER")
 	text = millis.ReplaceAllString(text, `"$1":MS`)
+	text = entryID.ReplaceAllString(text, "ID")
+	text = instant.ReplaceAllString(text, "TIME")
 	text = bytesOf.ReplaceAllString(text, "SIZE")
 	text = age.ReplaceAllString(text, "AGE")
 	return spaces.ReplaceAllString(text, "$1  $2")
