@@ -151,8 +151,9 @@ Letters that are written after it began are not replayed. After an interruption 
 130, with the counts) the same command goes on.`,
 		Example: "  headwater dlq replay order-service.order:event 1700000000000-0\n  headwater dlq replay --group order-service.Projection --rate 100 --yes",
 	}
-	filter, all, rate := filterFlags(c), c.Flags().Bool("all", false, "replay every letter"), c.Flags().Float64("rate", 0, "letters a second at most (0 = no limit)")
-	yes := yesFlag(c)
+	filter, yes := filterFlags(c), yesFlag(c)
+	all := c.Flags().Bool("all", false, "replay every letter")
+	rate := c.Flags().Float64("rate", 0, "letters a second at most (0 = no limit)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return a.overLetters(c.Context(), args, filter(), *all, *yes, "replay",
 			func(ctx context.Context, d *recovery.DeadLetters, t *tally) error {
@@ -193,12 +194,8 @@ type tally struct {
 func (a *app) overLetters(ctx context.Context, args []string, f recovery.LetterFilter, all, yes bool, verb string,
 	do func(context.Context, *recovery.DeadLetters, *tally) error,
 ) error {
-	filtered := len(f.Topics) > 0 || f.Group != "" || f.Reason != "" || f.Aggregate != ""
-	switch {
-	case len(args) == 1:
-		return es.Invalid("a letter is known by its topic and its id")
-	case len(args) > 0 && (filtered || all), filtered && all, len(args) == 0 && !filtered && !all:
-		return es.Invalid("say which letters: TOPIC and ID, or a filter, or --all")
+	if err := checkChoice(args, f, all); err != nil {
+		return err
 	}
 	rdb, err := a.connect(ctx)
 	if err != nil {
@@ -230,6 +227,18 @@ func (a *app) overLetters(ctx context.Context, args []string, f recovery.LetterF
 		return err
 	}
 	return errors.Join(fmt.Errorf("%s: %w", t.line(past), failed), err)
+}
+
+// checkChoice wants exactly one of the ways to say which letters are meant.
+func checkChoice(args []string, f recovery.LetterFilter, all bool) error {
+	filtered := len(f.Topics) > 0 || f.Group != "" || f.Reason != "" || f.Aggregate != ""
+	switch {
+	case len(args) == 1:
+		return es.Invalid("a letter is known by its topic and its id")
+	case len(args) > 0 && (filtered || all), filtered && all, len(args) == 0 && !filtered && !all:
+		return es.Invalid("say which letters: TOPIC and ID, or a filter, or --all")
+	}
+	return nil
 }
 
 func (t *tally) line(past string) string {

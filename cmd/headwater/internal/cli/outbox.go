@@ -160,7 +160,8 @@ func (a *app) publishNotes(ctx context.Context, args []string, tenant string, ye
 		}
 	}
 	if len(notes) > 0 {
-		if err := a.confirm(ctx, yes, "publish to %[3]s what %[1]s of %[2]s left unpublished", plural(int64(len(notes)), "note"), inspect.Format(t), rediskey.Event(t)); err != nil {
+		n := plural(int64(len(notes)), "note")
+		if err := a.confirm(ctx, yes, "publish to %s what %s of %s left unpublished", rediskey.Event(t), n, inspect.Format(t)); err != nil {
 			return err
 		}
 	}

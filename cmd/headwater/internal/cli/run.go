@@ -55,7 +55,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		a.Interactive = isTerminal(env.In)
 	}
 	a.json = slices.Contains(args, "--json") // also where the flags cannot be read
-	root := a.root()
+	root := a.root() //nolint:contextcheck // cobra hands the context to the command that runs
 	root.SetArgs(args)
 	root.SetIn(env.In)
 	root.SetOut(env.Out)

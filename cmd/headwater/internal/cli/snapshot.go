@@ -83,10 +83,9 @@ func readSnapshot(ctx context.Context, rdb redis.UniversalClient, id es.Aggregat
 		return nil, err
 	}
 	v := &snapshotView{Bytes: len(data), raw: data}
-	m, err := snapshotMeta(id.Type, data)
-	if err != nil {
-		v.Problem = err.Error()
-		return v, nil
+	m, problem := snapshotMeta(id.Type, data)
+	if problem != nil {
+		v.Problem = problem.Error()
 	}
 	v.Version, v.Time, v.EventID, v.Schema, v.Deleted = m.Version, output.Time(m.SnapshotTime), m.EventID, m.Schema, m.Deleted
 	return v, nil
