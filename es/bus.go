@@ -83,6 +83,9 @@ type Subscription struct {
 	// Broadcast gives this subscription a group of its own, from now on, which ends with
 	// it: every subscriber gets every message.
 	Broadcast bool
+	// Functions are those that the handler of commits stands for; [Functions.Subscribe]
+	// sets them. A message that was sent again for another function is passed over.
+	Functions []Function
 	// SharedWithWow says that Kotlin nodes read the same group: this consumer then also
 	// holds Wow's lease, and passes over what their LocalFirst bus has handled itself.
 	SharedWithWow bool
@@ -102,6 +105,9 @@ type Delivery struct {
 	Recovered bool
 	// Replayed says that it was a dead letter before.
 	Replayed bool
+	// Failed are the functions that are left of several that handle the message, with
+	// why they failed last; empty = nothing is known to be done.
+	Failed []FunctionFailure
 }
 
 type deliveryKey struct{}

@@ -92,7 +92,8 @@ func (b *Bus) Subscribe(ctx context.Context, s es.Subscription, h func(context.C
 	}, b.Middleware...)
 	return b.with("subscribe", s, func(c redisstream.Config) error {
 		return redisstream.Subscribe(ctx, b.rdb, c, b.decode, func(ctx context.Context, m any) error {
-			if e, _ := m.(es.Commit); s.SharedWithWow && strings.EqualFold(e.Header.Get(es.HeaderLocalFirst), "true") {
+			e, _ := m.(es.Commit)
+			if s.SharedWithWow && strings.EqualFold(e.Header.Get(es.HeaderLocalFirst), "true") || s.Skips(ctx, e.Header) {
 				return nil
 			}
 			return handle(ctx, m)

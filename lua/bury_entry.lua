@@ -1,4 +1,5 @@
--- Writes a dead letter of an entry that the consumer owns, and acknowledges the entry; never one without the other.
+-- Writes a dead letter of an entry that the consumer owns, or one for each function that failed with it, and acknowledges
+-- the entry; never one without the other.
 -- KEYS[1]  stream
 -- KEYS[2]  failures: HASH by entry of "<count> <first ms> …"
 -- KEYS[3]  letters: stream of dead letters
@@ -13,7 +14,8 @@
 -- ARGV[9]  how often it was replayed
 -- ARGV[10] its id in the topic
 -- ARGV[11] 'given' if its own fields follow, '' if they are to be copied from the stream
--- ARGV[12…] its own fields, as they stand in a letter
+-- ARGV[12] how many functions failed; then of each: context, processor, name, reason, error
+-- ARGV[…]  its own fields, as they stand in a letter
 -- Returns  'buried', also where an earlier call did it; 'gone' if the stream holds it no more; 'not owner'
 local stream, failures, letters, group, consumer, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
 local owned = redis.pcall('XPENDING', stream, group, id, id, 1, consumer)
@@ -34,7 +36,7 @@ end
 
 local replays, origin, own = ARGV[9], ARGV[10], {}
 if ARGV[11] == 'given' then
-  for i = 12, #ARGV do own[#own + 1] = ARGV[i] end
+  for i = 13 + 5 * ARGV[12], #ARGV do own[#own + 1] = ARGV[i] end
 else
   local record = redis.pcall('XRANGE', stream, id, id)
   if record.err then return record end
@@ -67,10 +69,21 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local known = redis.pcall('HGET', failures, ARGV[4] .. id)
 if type(known) == 'table' then return known end
 local first = string.match(known or '', '^%d+ (%d+) ') or now
-local added = redis.pcall('XADD', letters, '*', 'stream', stream, 'entry', id, 'group', group, 'consumer', consumer,
-  'reason', ARGV[5], 'error', ARGV[6], 'first', first, 'last', now, 'attempts', ARGV[7], 'aggregate', ARGV[8],
-  'replays', replays, 'origin', origin, unpack(own))
-if type(added) == 'table' then return added end
+local function write(reason, text, more)
+  for i = 1, #own do more[#more + 1] = own[i] end
+  return redis.pcall('XADD', letters, '*', 'stream', stream, 'entry', id, 'group', group, 'consumer', consumer,
+    'reason', reason, 'error', text, 'first', first, 'last', now, 'attempts', ARGV[7], 'aggregate', ARGV[8],
+    'replays', replays, 'origin', origin, unpack(more))
+end
+local functions = tonumber(ARGV[12])
+if functions == 0 then
+  local added = write(ARGV[5], ARGV[6], {})
+  if type(added) == 'table' then return added end
+end
+for i = 13, 12 + 5 * functions, 5 do
+  local added = write(ARGV[i + 3], ARGV[i + 4], {'context', ARGV[i], 'processor', ARGV[i + 1], 'function', ARGV[i + 2]})
+  if type(added) == 'table' then return added end -- the first only: what the first could do the others can
+end
 redis.call('XACK', stream, group, id)
 redis.call('HDEL', failures, ARGV[4] .. id)
 return 'buried'

@@ -4,6 +4,7 @@
 -- KEYS[3]  topic: STREAM
 -- ARGV[1]  the letter's id
 -- ARGV[2]  its group
+-- ARGV[3…] its message's own fields, as they stand in a letter; none = those of the letter
 -- Returns  replayed and the id in the retry stream; missing where there is no such letter; group where the topic has
 --          no such group; or the error of a command. Whatever it answers but replayed, the letter stays.
 local call = redis.pcall
@@ -13,12 +14,13 @@ if not letter[1] then return {'missing'} end
 local reads = call('XPENDING', KEYS[3], ARGV[2])
 if reads.err then return string.find(reads.err, '^%-?NOGROUP') and {'group'} or reads end
 
--- What is the message's own, and its history.
+-- What is the message's own, whom it is for, and its history.
 local fields, replays, origin = {}, 0, ''
 local all = letter[1][2]
 for i = 1, #all, 2 do
   local name, value = all[i], all[i + 1]
-  if name == 'packed' or string.sub(name, 1, 2) == 'f:' then
+  local own = name == 'packed' or string.sub(name, 1, 2) == 'f:'
+  if own and not ARGV[3] or name == 'context' or name == 'processor' or name == 'function' then
     table.insert(fields, name)
     table.insert(fields, value)
   elseif name == 'replays' then
@@ -28,6 +30,7 @@ for i = 1, #all, 2 do
   end
 end
 
+for i = 3, #ARGV do table.insert(fields, ARGV[i]) end
 local made = call('XGROUP', 'CREATE', KEYS[2], ARGV[2], '0', 'MKSTREAM')
 if made.err and not string.find(made.err, '^%-?BUSYGROUP') then return made end
 local id = call('XADD', KEYS[2], '*', 'replays', replays + 1, 'origin', origin, unpack(fields))

@@ -128,6 +128,7 @@ func (b *bus[M]) work(ctx, lasting context.Context, r *reader[M]) {
 			return
 		}
 		err := guarded(func() error { return r.handle(es.WithDelivery(lasting, d.Delivery), b.copied(d.message)) })
+		d.Failed = es.FailuresOf(err, d.Failed)
 		switch {
 		case err == nil:
 			b.done(d)

@@ -54,5 +54,10 @@ func (b *EventBus) Prepare(_ context.Context, s es.Subscription) error { return 
 
 // Subscribe implements [es.EventSubscriber].
 func (b *EventBus) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.Commit) error) error {
-	return b.bus.subscribe(ctx, b.Logger, s, h)
+	return b.bus.subscribe(ctx, b.Logger, s, func(ctx context.Context, c es.Commit) error {
+		if s.Skips(ctx, c.Header) {
+			return nil
+		}
+		return h(ctx, c)
+	})
 }

@@ -30,7 +30,10 @@ type group struct {
 	tries map[int]try
 }
 
-type try struct{ failures, reader int }
+type try struct {
+	failures, reader int
+	failed           []es.FunctionFailure
+}
 
 // delivery is one message on its way through a handler.
 type delivery[M any] struct {
@@ -171,11 +174,11 @@ func (b *bus[M]) pick(r *reader[M], t es.AggregateType) *delivery[M] {
 func (b *bus[M]) begin(r *reader[M], t es.AggregateType, g *group, i int) *delivery[M] {
 	s := b.topics[keyOf(t)][i]
 	before, tried := g.tries[i]
-	g.tries[i] = try{before.failures, r.id}
+	g.tries[i] = try{before.failures, r.id, before.failed}
 	g.busy[b.aggregateOf(s.message)] = true
 	return &delivery[M]{group: g, index: i, message: s.message, Delivery: es.Delivery{
 		Topic: t.String() + b.kind, ID: fmt.Sprintf("%d-%d", s.ms, i+1), Group: r.Group, Attempt: before.failures + 1,
-		Sent: time.UnixMilli(s.ms).UTC(), Recovered: tried && before.reader != r.id,
+		Sent: time.UnixMilli(s.ms).UTC(), Recovered: tried && before.reader != r.id, Failed: before.failed,
 	}}
 }
 
@@ -195,6 +198,7 @@ func (b *bus[M]) again(r *reader[M], d *delivery[M], failures int, pause time.Du
 	g := d.group
 	known := g.tries[d.index]
 	known.failures += failures
+	known.failed = d.Failed
 	g.tries[d.index] = known
 	at, _ := slices.BinarySearch(g.waiting, d.index)
 	g.waiting = slices.Insert(g.waiting, at, d.index)

@@ -47,7 +47,12 @@ func (b *StateBus) Prepare(_ context.Context, s es.Subscription) error { return 
 
 // Subscribe implements [es.StateSubscriber].
 func (b *StateBus) Subscribe(ctx context.Context, s es.Subscription, h func(context.Context, es.StateEvent) error) error {
-	return b.bus.subscribe(ctx, b.Logger, s, h)
+	return b.bus.subscribe(ctx, b.Logger, s, func(ctx context.Context, e es.StateEvent) error {
+		if s.Skips(ctx, e.Header) {
+			return nil
+		}
+		return h(ctx, e)
+	})
 }
 
 // copyStateEvent shares nothing with e but the bodies and the state.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/internal/rediskey"
 	"github.com/headwater-go/headwater/lua"
 )
@@ -17,6 +18,8 @@ type Entry struct {
 	ID string
 	// Fields are the message's own, also where it comes from a retry stream.
 	Fields Fields
+	// Function is the one that an entry of a retry stream is for, where it is for one.
+	Function es.Function
 	// Deliveries is the server's count, which taking it over has not raised.
 	Deliveries int
 	// Failures counts what [Group.Fail] counted, in all consumers, and First is when it
@@ -124,6 +127,7 @@ func (s *sweep) fetch(ctx context.Context, claimed []Entry) ([]Entry, error) {
 		}
 		if s.stream != s.Topic {
 			// Fields that cannot be unpacked are none: the message is undecodable then.
+			e.Function = RetryFunction(e.Fields)
 			e.Fields, e.Replays, e.Origin, _ = ReadRetry(e.Fields)
 		}
 		e.Failures, e.First = readFailures(values(failures.Val()).text(i))

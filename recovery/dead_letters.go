@@ -31,11 +31,13 @@ type LetterFilter struct {
 	Reason Reason
 	// Aggregate is an aggregate's id, as letters hold it.
 	Aggregate string
+	// Function is the name of one of a group's functions.
+	Function string
 }
 
 func (f LetterFilter) fits(l *Letter) bool {
 	return (f.Group == "" || f.Group == l.Group) && (f.Reason == "" || f.Reason == l.Reason) &&
-		(f.Aggregate == "" || f.Aggregate == l.Aggregate)
+		(f.Aggregate == "" || f.Aggregate == l.Aggregate) && (f.Function == "" || f.Function == l.Function.Name)
 }
 
 // List yields letters, the newest first, page by page. It begins after the letter given,
@@ -115,7 +117,7 @@ func letterError(op, topic, id string, err error) error {
 
 // Count counts the letters that fit. It reads no letter where only topics are asked for.
 func (d *DeadLetters) Count(ctx context.Context, f LetterFilter) (n int64, err error) {
-	if f.Group != "" || f.Reason != "" || f.Aggregate != "" {
+	if f.Group != "" || f.Reason != "" || f.Aggregate != "" || f.Function != "" {
 		for _, err := range d.List(ctx, f, Letter{}) {
 			if err != nil {
 				return 0, err

@@ -21,7 +21,7 @@ import (
 func (d *DeadLetters) Replay(ctx context.Context, topic, id string) (retry string, err error) {
 	l, err := d.get(ctx, topic, id)
 	if err == nil || errors.Is(err, es.ErrCorrupt) && l.Group != "" {
-		retry, err = d.replay(ctx, &l)
+		retry, err = d.replay(ctx, &l, nil)
 	}
 	if err != nil {
 		return "", letterError("replay", topic, id, err)
@@ -29,9 +29,32 @@ func (d *DeadLetters) Replay(ctx context.Context, topic, id string) (retry strin
 	return retry, nil
 }
 
-func (d *DeadLetters) replay(ctx context.Context, l *Letter) (retry string, err error) {
+// ReplayAs replays a letter like [DeadLetters.Replay], with other fields than its own.
+func (d *DeadLetters) ReplayAs(ctx context.Context, l Letter, fields Fields) (retry string, err error) {
+	err = checkTopic(l.Topic)
+	if err == nil {
+		_, err = parseID(l.ID)
+	}
+	if err == nil && (len(fields) == 0 || len(fields)%2 != 0) {
+		err = es.Invalid("%d texts are no fields with values", len(fields))
+	}
+	if err == nil {
+		retry, err = d.replay(ctx, &l, wrap(fields))
+	}
+	if err != nil {
+		return "", letterError("replay", l.Topic, l.ID, err)
+	}
+	return retry, nil
+}
+
+// replay replays a letter with its own fields, or with those that are given, wrapped.
+func (d *DeadLetters) replay(ctx context.Context, l *Letter, fields Fields) (retry string, err error) {
+	args := []any{l.ID, l.Group}
+	for _, text := range fields {
+		args = append(args, text)
+	}
 	keys := []string{rediskey.DeadLetters(l.Topic), rediskey.Retry(l.Topic, l.Group), l.Topic}
-	reply, err := redisrun.Do(ctx, 0, func() (any, error) { return lua.ReplayLetter.Run(ctx, d.rdb, keys, l.ID, l.Group) })
+	reply, err := redisrun.Do(ctx, 0, func() (any, error) { return lua.ReplayLetter.Run(ctx, d.rdb, keys, args...) })
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +113,7 @@ func (d *DeadLetters) ReplayMany(ctx context.Context, f LetterFilter, perSecond 
 			}
 			r := Replayed{Letter: l}
 			if err == nil {
-				r.Retry, err = d.replay(ctx, &l)
+				r.Retry, err = d.replay(ctx, &l, nil)
 			}
 			if errors.Is(err, es.ErrNotFound) {
 				r.Err, err = err, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/internal/rediskey"
 	"github.com/headwater-go/headwater/lua"
 )
@@ -47,19 +48,33 @@ func (g *Group) Fail(ctx context.Context, stream, id string, cause error) (count
 // Reason, Error, Attempts and Aggregate are the caller's; Replays and Origin too where
 // the record is gone. The record's fields are copied by the server, so Fields are sent
 // only where the stream no longer holds it. Bury knows the others.
-func (g *Group) Bury(ctx context.Context, stream, id string, l Letter) error {
+//
+// Where functions failed, each gets a letter of its own with its Function, its error (or
+// l.Error, where there is none), and the reason Permanent where that is so of it.
+func (g *Group) Bury(ctx context.Context, stream, id string, l Letter, failed ...es.FunctionFailure) error {
 	keys := []string{stream, rediskey.Failed(g.Topic, g.Name), rediskey.DeadLetters(g.Topic)}
 	origin := l.Origin
 	if origin == "" {
 		origin = id
 	}
+	const given = 10
 	args := []any{
 		g.Name, g.Consumer, id, g.failurePrefix(stream), string(l.Reason), boundText(l.Error),
-		strconv.Itoa(l.Attempts), l.Aggregate, strconv.Itoa(l.Replays), origin, "",
+		strconv.Itoa(l.Attempts), l.Aggregate, strconv.Itoa(l.Replays), origin, "", len(failed),
+	}
+	for _, f := range failed {
+		reason, text := l.Reason, boundText(l.Error)
+		if f.Err != nil {
+			text = errorText(f.Err)
+		}
+		if es.IsPermanent(f.Err) {
+			reason = Permanent
+		}
+		args = append(args, f.Function.Context, f.Function.Processor, f.Function.Name, string(reason), text)
 	}
 	reply, err := g.run(ctx, lua.BuryEntry, keys, args...)
 	if err == nil && reply == "gone" {
-		args[len(args)-1] = "given"
+		args[given] = "given"
 		for _, text := range wrap(l.Fields) {
 			args = append(args, text)
 		}

@@ -63,6 +63,9 @@ type Letter struct {
 	Origin string
 	// Aggregate is the aggregate's id where it is known.
 	Aggregate string
+	// Function is the one of the group's functions that failed; the zero Function where
+	// the group has but one handler, or what is left is not known.
+	Function es.Function
 	// Replays counts how often it was replayed before.
 	Replays int
 	// Fields are the message's own, unchanged.
@@ -72,7 +75,7 @@ type Letter struct {
 // The fields of a letter in the stream of dead letters; lua/bury_entry.lua writes them.
 // A message's own fields stand behind all others, each with a prefix, so that none is
 // mistaken; more than maxPlain of them are packed into one field, as <length>:<bytes> of
-// each name and value. An entry of a retry stream has replays, origin and its own fields.
+// each name and value. An entry of a retry stream has replays, origin, the function and its own fields.
 const (
 	fieldStream    = "stream"
 	fieldEntry     = "entry"
@@ -86,6 +89,9 @@ const (
 	fieldAggregate = "aggregate"
 	fieldReplays   = "replays"
 	fieldOrigin    = "origin"
+	fieldContext   = "context" // of the function; the three are written where there is one
+	fieldProcessor = "processor"
+	fieldFunction  = "function"
 	prefixOwn      = "f:"
 	fieldPacked    = "packed"
 
@@ -102,6 +108,7 @@ func readLetter(topic, id string, f Fields) (Letter, error) {
 	} {
 		*to, _ = f.Get(name)
 	}
+	l.Function = RetryFunction(f)
 	reason, _ := f.Get(fieldReason)
 	l.Reason = Reason(reason)
 	l.Attempts, l.Replays = int(f.number(fieldAttempts)), int(f.number(fieldReplays))
@@ -115,6 +122,15 @@ func ReadRetry(f Fields) (own Fields, replays int, origin string, err error) {
 	own, err = unwrap(f)
 	origin, _ = f.Get(fieldOrigin)
 	return own, int(f.number(fieldReplays)), origin, err
+}
+
+// RetryFunction is the function that an entry of a retry stream is for; the zero
+// Function where it is for all.
+func RetryFunction(f Fields) (fn es.Function) {
+	fn.Context, _ = f.Get(fieldContext)
+	fn.Processor, _ = f.Get(fieldProcessor)
+	fn.Name, _ = f.Get(fieldFunction)
+	return fn
 }
 
 func (f Fields) number(name string) int64 {

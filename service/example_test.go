@@ -42,7 +42,7 @@ func Example() {
 		for !s.Health(ctx).Ready {
 			time.Sleep(time.Millisecond)
 		}
-		response, err := http.Get("http://" + listener.Addr().String() + "/readyz") //nolint:noctx // it is an example
+		response, err := http.Get("http://" + listener.Addr().String() + "/readyz")
 		if err == nil {
 			fmt.Println(response.Status)
 			_ = response.Body.Close()

@@ -66,7 +66,8 @@ func (s *Service) Health(ctx context.Context) Health {
 	ask := s.phase == Running || s.phase == Stopping
 	parts := s.parts
 	for i, p := range parts {
-		h.Parts[i] = PartHealth{Name: p.Name, Ready: p.state == PartRunning || p.state == PartEnded && p.problem == "", State: p.state, Error: p.problem, Restarts: p.restarts}
+		fine := p.state == PartRunning || p.state == PartEnded && p.problem == ""
+		h.Parts[i] = PartHealth{Name: p.Name, Ready: fine, State: p.state, Error: p.problem, Restarts: p.restarts}
 	}
 	s.mu.Unlock()
 	var asking sync.WaitGroup
@@ -99,7 +100,7 @@ func (s *Service) probe(ctx context.Context, p *part, h *PartHealth) {
 	if f == nil {
 		f = &flight{answered: make(chan struct{}), counted: make(chan struct{})}
 		p.flight = f
-		go s.fly(p, f)
+		go s.fly(p, f) //nolint:gosec,contextcheck // who asked first may leave before the others
 	}
 	s.mu.Unlock()
 	ctx, over := context.WithTimeout(ctx, s.ProbeTimeout)
@@ -179,7 +180,7 @@ func answer(w http.ResponseWriter, ok bool, body any) {
 	if !ok {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(w).Encode(body) // who hung up does not need it
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // it is always JSON, and who hung up does not need it
 }
 
 func (s *Service) enter(p Phase) {

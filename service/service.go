@@ -111,7 +111,7 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 	}
 	s.enter(Stopping)
-	return s.stop(cause)
+	return s.stop(cause) //nolint:contextcheck // ctx is done
 }
 
 // begin checks what was set, once.

@@ -3,7 +3,6 @@ package service_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -61,7 +60,7 @@ func idle(ctx context.Context) error {
 
 // silently is a service whose log nobody reads.
 func silently(parts ...service.Part) *service.Service {
-	return &service.Service{Parts: parts, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return &service.Service{Parts: parts, Logger: slog.New(slog.DiscardHandler)}
 }
 
 // bubble runs a test whose time is its own.
@@ -101,10 +100,10 @@ func TestNothingRunsWhereOneCannotBePrepared(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var d diary
 		broken := d.part("broken", 0)
-		broken.Prepare = func(context.Context) error { return &es.Error{Op: "prepare", Err: errDown} }
+		broken.Prepare = func(context.Context) error { return &es.Error{Op: "join", Err: errDown} }
 		err := silently(d.part("a", 0), broken, d.part("c", 0)).Run(t.Context())
 		require.ErrorIs(t, err, errDown)
-		require.EqualError(t, err, "part broken: prepare: prepare: down")
+		require.EqualError(t, err, "part broken: prepare: join: down")
 		require.Equal(t, []string{"prepare a"}, d.read())
 	})
 }

@@ -83,7 +83,8 @@ func (b *Bus[S]) Subscribe(ctx context.Context, s es.Subscription, h func(contex
 	}, b.Middleware...)
 	return b.with("subscribe", s, func(c redisstream.Config) error {
 		return redisstream.Subscribe(ctx, b.rdb, c, b.decode, func(ctx context.Context, m any) error {
-			if e, _ := m.(es.StateEvent); s.SharedWithWow && strings.EqualFold(e.Header.Get(es.HeaderLocalFirst), "true") {
+			e, _ := m.(es.StateEvent)
+			if s.SharedWithWow && strings.EqualFold(e.Header.Get(es.HeaderLocalFirst), "true") || s.Skips(ctx, e.Header) {
 				return nil
 			}
 			return handle(ctx, m)

@@ -19,6 +19,8 @@ type entry struct {
 	reason recovery.Reason
 	// aggregate is what the decoder said of it: the id of whom it is about.
 	aggregate string
+	// failed are the functions that are left, where a handler consists of several.
+	failed []es.FunctionFailure
 	// failures is how often it was handled in vain, as far as is known.
 	failures int
 	// deliveries of a recovered entry are those of the consumers that had it before.
@@ -31,7 +33,14 @@ type entry struct {
 func (e *entry) delivery() es.Delivery {
 	return es.Delivery{
 		Topic: e.topic.name, ID: e.id, Group: e.topic.group.Name, Attempt: e.failures + 1,
-		Sent: sent(e.id), Recovered: e.recovered, Replayed: e.stream != e.topic.name,
+		Sent: sent(e.id), Recovered: e.recovered, Replayed: e.stream != e.topic.name, Failed: e.failed,
+	}
+}
+
+// meantFor keeps the function that a replayed entry is for.
+func (e *entry) meantFor(f es.Function) {
+	if f != (es.Function{}) {
+		e.failed = []es.FunctionFailure{{Function: f}}
 	}
 }
 

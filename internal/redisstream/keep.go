@@ -59,7 +59,9 @@ func (t *topic) sweep(ctx context.Context, stream string) {
 	held := func(id string) bool { return t.holds(stream, id) }
 	take := func(entries []recovery.Entry) {
 		for _, e := range entries {
-			t.take(&entry{stream: stream, id: e.ID, failures: e.Failures, deliveries: e.Deliveries, recovered: true}, e.Fields)
+			own := &entry{stream: stream, id: e.ID, failures: e.Failures, deliveries: e.Deliveries, recovered: true}
+			own.meantFor(e.Function)
+			t.take(own, e.Fields)
 		}
 	}
 	for {

@@ -61,6 +61,7 @@ func (t *topic) takeAll(streams []redis.XStream) (n int) {
 			if s.Stream == t.name {
 				t.reach(m.ID)
 			} else {
+				e.meantFor(recovery.RetryFunction(fields))
 				fields, _, _, e.bad = recovery.ReadRetry(fields)
 			}
 			t.take(e, fields)

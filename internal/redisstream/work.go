@@ -48,6 +48,7 @@ func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 		}
 	}
 	err := t.call(ctx, e)
+	e.failed = es.FailuresOf(err, e.failed)
 	switch {
 	case err == nil:
 		t.done(ctx, e)
@@ -132,7 +133,8 @@ func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, caus
 		t.keepPending(e) // so that nobody takes it for lost
 		return 0
 	}
-	err := t.group.Bury(ctx, e.stream, e.id, recovery.Letter{Reason: reason, Error: cause.Error(), Attempts: max(e.failures, 1), Aggregate: e.aggregate})
+	letter := recovery.Letter{Reason: reason, Error: cause.Error(), Attempts: max(e.failures, 1), Aggregate: e.aggregate}
+	err := t.group.Bury(ctx, e.stream, e.id, letter, e.failed...)
 	if err != nil && !errors.Is(err, recovery.ErrNotOwner) {
 		t.log.Warn(ctx, "dead letter was not written; the message stays pending", "topic", t.name, "group", t.Group, "id", e.id, "error", err)
 		e.bad, e.reason = cause, reason
