@@ -25,7 +25,7 @@ type Audit struct {
 	Types []es.AggregateType
 	// Names says which set each reservation belongs to.
 	Names Names
-	// Accept are the codes of problems that shall not block.
+	// Accept are the codes of problems that shall not block; see there what that means.
 	Accept []Code
 	// KeysOnly looks at names, types and cardinalities and reads no document: a first
 	// look. Only what shows in those is found, and there is no manifest.
@@ -41,6 +41,11 @@ type Audit struct {
 func (a Audit) Run(ctx context.Context, source redis.UniversalClient, f File) (Report, error) {
 	if a.KeysOnly && f != nil {
 		return Report{}, es.Invalid("an audit of keys only makes no manifest")
+	}
+	for _, code := range a.Accept {
+		if !slices.Contains(acceptable, code) && !slices.Contains(notes, code) {
+			return Report{}, es.Invalid("problem %q cannot be accepted", code)
+		}
 	}
 	r := &auditor{
 		Audit: a, finder: finder{a.Accept}, server: server{source, a.Pace},
@@ -233,7 +238,7 @@ func (r *auditor) sift(keys []string) (found []candidate, others []*record) {
 		switch {
 		case !ok && !legacy.LooksLike(key) || !r.first(key):
 		case !ok:
-			others = append(others, r.untouched(r.problem(LookAlike, key, "no era wrote such a name")))
+			others = append(others, r.untouched(r.problem(LookAlike, keyText(key), "no era wrote such a name")))
 		default:
 			found = append(found, candidate{key: key, found: f})
 		}
@@ -242,7 +247,7 @@ func (r *auditor) sift(keys []string) (found []candidate, others []*record) {
 }
 
 func (r *auditor) first(key string) bool {
-	p := fingerprintOf(key)
+	p := fingerprintOf(keyText(key))
 	if _, ok := r.seen[p]; ok {
 		return false
 	}

@@ -103,6 +103,10 @@ func (f *finisher) proveStopped(ctx context.Context) error {
 
 func (f *finisher) removeGroup(ctx context.Context, group []*record) error {
 	for _, rec := range group {
+		if rec.Left && (rec.Kind == legacy.Events || rec.Kind == legacy.Requests) {
+			f.add(func(r *Result) { r.Left++ })
+			continue // commits that have no copy are never removed
+		}
 		removed, err := f.remove(ctx, rec)
 		if err != nil {
 			return err

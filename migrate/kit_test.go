@@ -82,3 +82,10 @@ func codes(p migrate.Problems) map[migrate.Code]int {
 	}
 	return found
 }
+
+func names(t *testing.T, lines ...string) migrate.Names {
+	t.Helper()
+	n, err := migrate.ParseNames(strings.NewReader(strings.Join(lines, "\n")))
+	require.NoError(t, err)
+	return n
+}

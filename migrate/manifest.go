@@ -21,7 +21,6 @@ type manifestWriter struct {
 	mu  sync.Mutex
 	out *bufio.Writer
 	sum hash.Hash
-	err error
 }
 
 func (w *manifestWriter) write(lines ...line) error {
@@ -71,12 +70,13 @@ func begin(f File, h head, old func(*record)) (*manifestWriter, error) {
 		if l.End != nil {
 			return nil, es.Invalid("%w; give an empty one", errComplete)
 		}
+		if keep > 0 && l.Record == nil {
+			break // what comes of the whole is found again
+		}
 		if keep == 0 {
 			if err := h.fits(l.Head); err != nil {
 				return nil, err
 			}
-		} else if l.Record == nil {
-			break // what comes of the whole is found again
 		} else {
 			old(l.Record)
 		}

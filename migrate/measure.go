@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,6 +68,23 @@ func (r *auditor) ask(ctx context.Context, p redis.Pipeliner, c candidate) measu
 	return m
 }
 
+// err is what kept the server from an answer, where one is needed.
+func (m measured) err() error {
+	errs := []error{m.typ.Err()}
+	for _, c := range []*redis.IntCmd{m.own, m.count} {
+		if c != nil && !isWrongType(c.Err()) {
+			errs = append(errs, c.Err())
+		}
+	}
+	if m.end != nil {
+		errs = append(errs, m.end.Err())
+	}
+	if m.owner != nil {
+		errs = append(errs, m.owner.Err())
+	}
+	return errors.Join(errs...)
+}
+
 func cardinality(ctx context.Context, p redis.Pipeliner, c candidate) *redis.IntCmd {
 	switch c.found.Kind {
 	case legacy.Requests, legacy.SharedRequests:
@@ -82,21 +100,22 @@ func cardinality(ctx context.Context, p redis.Pipeliner, c candidate) *redis.Int
 // classify completes c by what the server says of its key, or says why it is not to be
 // read. A set of requests whose stream is there is read with the stream: c then has no kind.
 func (r *auditor) classify(ctx context.Context, c *candidate, m measured) (*record, error) {
-	if err := m.typ.Err(); err != nil {
-		return nil, r.explain(ctx, err)
+	if err := m.err(); err != nil {
+		return nil, r.explain(ctx, fmt.Errorf("%q: %w", c.key, err))
 	}
 	typ := m.typ.Val()
+	if !r.wants(c.found) {
+		return r.untouched(r.problem(OtherType, keyText(c.key), "")), nil
+	}
+	if !utf8.ValidString(c.key) {
+		return r.untouched(r.problem(NotUTF8, keyText(c.key), "")), nil
+	}
 	if typ == "none" || m.end != nil && m.end.Val() == gone {
 		return r.untouched(r.problem(Gone, c.key, "it vanished during the audit")), nil
 	}
 	f, ok := legacy.Recognize(c.key, typ)
-	switch {
-	case !ok && r.wants(c.found):
+	if !ok {
 		return r.untouched(r.problem(WrongType, c.key, "it is a "+typ)), nil
-	case !ok || !r.wants(f):
-		return r.untouched(r.problem(OtherType, c.key, "")), nil
-	case !utf8.ValidString(c.key):
-		return r.untouched(r.problem(NotUTF8, fmt.Sprintf("%q", c.key), "")), nil
 	}
 	if m.owner != nil && f.Kind == legacy.Requests && m.owner.Val() == "zset" {
 		c.found.Kind = ""
@@ -117,6 +136,14 @@ func (r *auditor) classify(ctx context.Context, c *candidate, m measured) (*reco
 		c.problems = append(c.problems, r.problem(Expires, c.key, "in "+end.String()))
 	}
 	return nil, nil //nolint:nilnil // it is kept
+}
+
+// keyText is a key as a manifest writes it.
+func keyText(key string) string {
+	if utf8.ValidString(key) {
+		return key
+	}
+	return fmt.Sprintf("%q", key)
 }
 
 // What PTTL answers: for a key that is not there, and for one without an end.

@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,20 +105,16 @@ type beside struct {
 
 // compareSnapshots meets each snapshot with its aggregate's commits and other snapshots.
 func (r *auditor) compareSnapshots(ctx context.Context, records []*record) error {
-	asked := make([]beside, len(records))
-	any := false
-	for _, rec := range records {
-		any = any || rec.Kind == legacy.Snapshot && rec.Target != ""
-	}
-	if !any {
+	isSnapshot := func(rec *record) bool { return rec.Kind == legacy.Snapshot && rec.Target != "" }
+	if !slices.ContainsFunc(records, isSnapshot) {
 		return nil
 	}
+	asked := make([]beside, len(records))
 	err := r.pipeline(ctx, func(p redis.Pipeliner) {
 		for i, rec := range records {
-			if rec.Kind != legacy.Snapshot || rec.Target == "" {
-				continue
+			if isSnapshot(rec) {
+				asked[i] = askBeside(ctx, p, rec, r.sourceOf(rec))
 			}
-			asked[i] = askBeside(ctx, p, rec, r.sourceOf(rec))
 		}
 	})
 	if err != nil {

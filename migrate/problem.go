@@ -8,13 +8,21 @@ import (
 // Code names a kind of problem; it never changes its meaning.
 type Code string
 
-// The problems that block until they are mended or, each by its code, accepted.
+// The problems that block until they are mended.
 const (
 	// SeveralTenants: one id in two tenants of a type, which the canonical layout cannot hold.
 	SeveralTenants Code = "several-tenants"
 	// SeveralSources: the commits of one aggregate stand under keys of two eras.
 	SeveralSources Code = "several-sources"
-	// Gap: the versions of an aggregate do not run from 1 without a gap.
+	// CanonicalPresent: a type has canonical keys beside legacy ones: a migration by other
+	// means has begun, or a new service has written already.
+	CanonicalPresent Code = "canonical-present"
+)
+
+// The problems that block until they are mended or, each by its code, accepted.
+const (
+	// Gap: the versions of an aggregate do not run from 1 without a gap. An aggregate with
+	// this or one of the next three is left out where they are accepted; its old keys stay.
 	Gap Code = "gap"
 	// ScoreVersion: a commit's score is not the version that it names.
 	ScoreVersion Code = "score-version"
@@ -30,12 +38,12 @@ const (
 	EventWithoutRequest Code = "event-without-request"
 	// IndexWithoutEvents: era D's index holds an aggregate without commits.
 	IndexWithoutEvents Code = "index-without-events"
-	// OrphanSnapshot: a snapshot of an aggregate without commits. Accepted, it is left out.
+	// OrphanSnapshot: a snapshot of an aggregate without commits. Accepted, it is left out,
+	// and removed at the end, as are those of the next two.
 	OrphanSnapshot Code = "orphan-snapshot"
-	// SnapshotAhead: a snapshot of a version that no commit has. Accepted, it is left out.
+	// SnapshotAhead: a snapshot of a version that no commit has.
 	SnapshotAhead Code = "snapshot-ahead"
-	// PrepareWithoutName: a reservation that holds and whose name nobody gave. Accepted,
-	// it is left out.
+	// PrepareWithoutName: a reservation that holds, and nobody said of which set.
 	PrepareWithoutName Code = "prepare-without-name"
 	// WrongType: the name of a key of an era, and another Redis type.
 	WrongType Code = "wrong-type"
@@ -43,13 +51,14 @@ const (
 	Expires Code = "expires"
 	// NotUTF8: a key of an era with bytes that no writer of Wow's makes.
 	NotUTF8 Code = "not-utf8"
-	// CanonicalPresent: a type has canonical keys beside legacy ones: a migration by other
-	// means has begun, or a new service has written already.
-	CanonicalPresent Code = "canonical-present"
 	// Backlog: a group has not handled all messages of a topic. Messages are not migrated.
 	Backlog Code = "backlog"
 	// Gone: a key that was there is not there any more.
 	Gone Code = "gone"
+)
+
+// The problems that later steps find. Mend what they name, and run the step again.
+const (
 	// Changed: a source key is not what the manifest says.
 	Changed Code = "changed"
 	// Unlisted: a key of an era that the manifest does not list: it came after the audit.
@@ -81,7 +90,15 @@ const (
 	OtherDatabase Code = "other-database"
 )
 
-var notes = []Code{Foreign, LookAlike, OtherType, IndexMissing, Superseded, OtherDatabase}
+var (
+	notes      = []Code{Foreign, LookAlike, OtherType, IndexMissing, Superseded, OtherDatabase}
+	acceptable = []Code{
+		Gap, ScoreVersion, WrongIdentity, Unreadable, RequestWithoutEvent, EventWithoutRequest, IndexWithoutEvents,
+		OrphanSnapshot, SnapshotAhead, PrepareWithoutName, WrongType, Expires, NotUTF8, Backlog, Gone,
+	}
+	// unloadable are those of commits that no store could load.
+	unloadable = []Code{Gap, ScoreVersion, WrongIdentity, Unreadable}
+)
 
 // Problem is one thing that somebody should look at.
 type Problem struct {

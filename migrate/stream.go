@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -154,6 +155,9 @@ func (s *stream) record() *record {
 	}
 	s.judgeRequests()
 	for _, code := range s.order {
+		if slices.Contains(unloadable, code) {
+			rec.Left, rec.Target = true, ""
+		}
 		rec.Problems = append(rec.Problems, *s.problems[code])
 	}
 	return rec
@@ -204,7 +208,7 @@ func (r *auditor) tellRequests(s *stream, of *record) error {
 	if s.own.count == 0 || of.Kind == "" {
 		return nil
 	}
-	rec := &record{Key: s.c.key + requestsSuffix, Kind: legacy.Requests, Era: of.Era, Stem: of.Stem, Aggregate: of.Aggregate}
+	rec := &record{Key: s.c.key + requestsSuffix, Kind: legacy.Requests, Era: of.Era, Stem: of.Stem, Aggregate: of.Aggregate, Left: of.Left}
 	if era(s.c.found.Eras) == legacy.B {
 		rec.Era = legacy.B.String()
 	}

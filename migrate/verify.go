@@ -76,11 +76,16 @@ func (v *verifier) verifyGroup(ctx context.Context, group []*record) error {
 	var found []*Problem
 	var err error
 	for _, rec := range group {
+		v.add(func(r *Result) {
+			if rec.Left {
+				r.Left++
+			}
+			if rec.Kind == legacy.Events && rec.Target != "" {
+				v.streams[rediskey.EventKeys(rec.Aggregate.id()).IDs]++
+			}
+		})
 		if rec.Target != "" {
 			copied = append(copied, rec)
-		}
-		if rec.Left {
-			v.add(func(r *Result) { r.Left++ })
 		}
 	}
 	if len(copied) == 1 && copied[0].large() {
@@ -106,12 +111,7 @@ func (v *verifier) verifyGroup(ctx context.Context, group []*record) error {
 
 // passed counts a record whose copy is right, and replays its aggregate.
 func (v *verifier) passed(ctx context.Context, rec *record) error {
-	v.add(func(r *Result) {
-		r.countRecord(rec)
-		if rec.Kind == legacy.Events {
-			v.streams[rediskey.EventKeys(rec.Aggregate.id()).IDs]++
-		}
-	})
+	v.add(func(r *Result) { r.countRecord(rec) })
 	if rec.Kind != legacy.Events || v.Replay == nil || (v.replayed.Add(1)-1)%int64(max(v.Sample, 1)) != 0 {
 		return nil
 	}
@@ -194,9 +194,9 @@ func (s *step) unlisted(ctx context.Context) error {
 				if !ok || !(&auditor{Audit: types}).wants(f) {
 					continue
 				}
-				if _, ok := known[fingerprintOf(key)]; !ok {
-					known[fingerprintOf(key)] = struct{}{}
-					s.report(s.blocks(Unlisted, key, "it came after the audit"))
+				if p := fingerprintOf(keyText(key)); !hasKey(known, p) {
+					known[p] = struct{}{}
+					s.report(s.blocks(Unlisted, keyText(key), "it came after the audit"))
 				}
 			}
 			return nil

@@ -36,7 +36,8 @@ func (r *auditor) compareWhole(ctx context.Context) error {
 	for _, name := range names {
 		s := r.stems[name]
 		if s.indexed < s.streams {
-			if err := r.found(r.problem(IndexMissing, name, fmt.Sprintf("%d of %d aggregates of era D are not in its indexes", s.streams-s.indexed, s.streams))); err != nil {
+			detail := fmt.Sprintf("%d of %d aggregates of era D are not in its indexes", s.streams-s.indexed, s.streams)
+			if err := r.found(r.problem(IndexMissing, name, detail)); err != nil {
 				return err
 			}
 		}
@@ -222,7 +223,8 @@ func (r *auditor) backlog(ctx context.Context, t es.AggregateType) error {
 			if g.Pending == 0 && !before(g.LastDeliveredID, last[0].ID) {
 				continue
 			}
-			if err := r.found(r.problem(Backlog, topic, fmt.Sprintf("group %q: %d pending, read up to %s of %s", g.Name, g.Pending, g.LastDeliveredID, last[0].ID))); err != nil {
+			detail := fmt.Sprintf("group %q: %d pending, read up to %s of %s", g.Name, g.Pending, g.LastDeliveredID, last[0].ID)
+			if err := r.found(r.problem(Backlog, topic, detail)); err != nil {
 				return err
 			}
 		}
