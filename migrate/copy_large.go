@@ -79,7 +79,7 @@ func (c *copier) writePage(ctx context.Context, rec *record, k rediskey.Events, 
 		if len(lacks) > 0 {
 			w.added = p.ZAddNX(ctx, k.Stream, lacks...)
 		}
-		w.requests = p.SAdd(ctx, k.Requests, requestsIn(page)...)
+		w.requests = p.SAdd(ctx, k.Requests, decodedRequests(page)...)
 	})
 	if err == nil {
 		err = w.err()

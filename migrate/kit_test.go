@@ -64,7 +64,7 @@ func (s *scene) write(t *testing.T, era legacy.Eras) (ids []es.AggregateID) {
 	return ids
 }
 
-func file(t *testing.T) *os.File {
+func file(t testing.TB) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "manifest"))
 	require.NoError(t, err)

@@ -118,7 +118,7 @@ func (b *returner) sourceOf(ctx context.Context, rec *record) (map[fingerprint]s
 			for _, z := range page {
 				o.add(member(z), z.Score)
 			}
-			for _, id := range requestsIn(page) {
+			for _, id := range decodedRequests(page) {
 				requests[fingerprintOf(id.(string))] = struct{}{} //nolint:forcetypeassert // they are texts
 			}
 			return nil

@@ -83,7 +83,7 @@ func compareCopy(rec *record, source, target content) (*write, *Problem) {
 		if p != nil {
 			return nil, p
 		}
-		w.reqs = requestsIn(source.members.Val())
+		w.reqs = requestsIn(rec, source.members.Val())
 		return w, nil
 	case legacy.Snapshot:
 		w.text = source.text.Val()
@@ -135,17 +135,6 @@ func missing(rec *record, source, target []redis.Z) ([]redis.Z, *Problem) {
 		return nil, differs(rec)
 	}
 	return lacks, nil
-}
-
-// requestsIn are the request ids of commits that the audit could read.
-func requestsIn(page []redis.Z) []any {
-	ids := make([]any, 0, len(page))
-	for i := range page {
-		if c, err := codec.DecodeCommit(bytesOf(member(page[i]))); err == nil {
-			ids = append(ids, c.RequestID)
-		}
-	}
-	return ids
 }
 
 // write writes what is missing, and takes only what the server confirms for written.
