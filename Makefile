@@ -16,10 +16,10 @@ MODULES := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod */*/go.mod))
 MODULES := $(patsubst go.mod,.,$(MODULES))
 
 .DEFAULT_GOAL := help
-.PHONY: help lint test race cover bench soak matrix fuzz example redis
+.PHONY: help lint test race cover bench soak matrix fuzz example migrate-demo redis
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 redis:
 	@scripts/ensure-redis.sh
@@ -54,6 +54,9 @@ fuzz: redis ## run every fuzz target for FUZZTIME (20s)
 
 example: ## replay the order log of the example, without any server
 	go run ./examples/order-service
+
+migrate-demo: redis ## migrate the order log from an older layout, on a server of its own
+	@scripts/migrate-demo.sh
 
 lint: $(GOLANGCI_LINT) ## check format, vet, linters and the headers of scripts
 	@unformatted=$$(gofmt -l .) && { [ -z "$$unformatted" ] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }; }

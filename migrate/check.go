@@ -10,14 +10,15 @@ import (
 	"github.com/headwater-go/headwater/internal/rediskey"
 )
 
-// sumOf is the checksum of a key of a kind, read by pages, and whether the key is there.
-// limit, where it is not 0, is how many members of a ZSET count, from the first on.
-func (s server) sumOf(ctx context.Context, rdb redis.Cmdable, kind legacy.Kind, key string, limit int64) (there bool, sum string, err error) {
+// sumOf is the checksum of a key that holds what rec says, or about as much, read by
+// pages, and whether the key is there. limit, where it is not 0, is how many members of a
+// ZSET count, from the first on.
+func (s server) sumOf(ctx context.Context, rdb redis.Cmdable, rec *record, key string, limit int64) (there bool, sum string, err error) {
 	on := server{pace: s.pace}
-	switch kind {
+	switch rec.Kind {
 	case legacy.Events, legacy.IDs:
 		o := newOrdered()
-		err = on.pagesOf(ctx, rdb, key, 100, pageBytes/4, func(page []redis.Z) error {
+		err = on.pagesOf(ctx, rdb, key, rec.Count, rec.Bytes, func(page []redis.Z) error {
 			for _, z := range page {
 				if limit == 0 || o.count < limit {
 					o.add(member(z), z.Score)
@@ -27,14 +28,7 @@ func (s server) sumOf(ctx context.Context, rdb redis.Cmdable, kind legacy.Kind, 
 		})
 		return o.count > 0, o.sum(), err
 	case legacy.Requests, legacy.SharedRequests:
-		var u unordered
-		err = on.scanSetOf(ctx, rdb, key, func(page []string) error {
-			for _, m := range page {
-				u.add(m)
-			}
-			return nil
-		})
-		return u.count > 0, u.sum(), err
+		return on.sumOfSet(ctx, rdb, key)
 	case legacy.Snapshot:
 		text, err := do(ctx, on, func() (string, error) { return rdb.Get(ctx, key).Result() })
 		if isNil(err) {
@@ -47,9 +41,20 @@ func (s server) sumOf(ctx context.Context, rdb redis.Cmdable, kind legacy.Kind, 
 	return len(fields) > 0, sum, err
 }
 
+func (s server) sumOfSet(ctx context.Context, rdb redis.Cmdable, key string) (there bool, sum string, err error) {
+	var u unordered
+	err = s.scanSetOf(ctx, rdb, key, func(page []string) error {
+		for _, m := range page {
+			u.add(m)
+		}
+		return nil
+	})
+	return u.count > 0, u.sum(), err
+}
+
 // targetProblem reads one target key, and what belongs to it, and says what is wrong.
 func (s *step) targetProblem(ctx context.Context, rec *record) (*Problem, error) {
-	there, sum, err := s.target.sumOf(ctx, s.target.rdb, rec.Kind, rec.Target, 0)
+	there, sum, err := s.target.sumOf(ctx, s.target.rdb, rec, rec.Target, 0)
 	if isWrongType(err) {
 		return s.blocks(TargetDiffers, rec.Target, "it is of another type"), nil
 	}
@@ -63,7 +68,7 @@ func (s *step) targetProblem(ctx context.Context, rec *record) (*Problem, error)
 		return nil, nil //nolint:nilnil // nothing is wrong
 	}
 	k := rediskey.EventKeys(rec.Aggregate.id())
-	_, sum, err = s.target.sumOf(ctx, s.target.rdb, legacy.Requests, k.Requests, 0)
+	_, sum, err = s.target.sumOfSet(ctx, s.target.rdb, k.Requests)
 	if err != nil {
 		return nil, s.target.blame(ctx, err)
 	}

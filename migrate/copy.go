@@ -142,7 +142,7 @@ func (c *copier) copyGroup(ctx context.Context, group []*record) error {
 	for i, rec := range keep {
 		w, found := compareCopy(rec, sources[i], targets[i])
 		if found != nil {
-			c.report(c.blocks(found.Code, found.Key, found.Detail))
+			c.report(found)
 			continue
 		}
 		writes = append(writes, w)
@@ -162,8 +162,10 @@ func (s *step) fetch(ctx context.Context, from server, group []*record, key func
 	err := from.pipeline(ctx, func(p redis.Pipeliner) {
 		for i, rec := range group {
 			switch rec.Kind {
-			case legacy.Events:
+			case legacy.Events, legacy.IDs:
 				got[i].members = p.ZRangeWithScores(ctx, key(rec), 0, rec.Count) // one more than there should be
+			case legacy.Requests, legacy.SharedRequests:
+				got[i].set = p.SMembers(ctx, key(rec))
 			case legacy.Snapshot:
 				got[i].text = p.Get(ctx, key(rec))
 			case legacy.Prepare:

@@ -30,7 +30,7 @@ func (c *copier) copyLarge(ctx context.Context, rec *record) error {
 		}
 		lacks, p := missing(rec, page, there)
 		if p != nil {
-			c.report(c.blocks(p.Code, p.Key, p.Detail))
+			c.report(p)
 			odd = true
 			return nil
 		}
@@ -43,14 +43,13 @@ func (c *copier) copyLarge(ctx context.Context, rec *record) error {
 		}
 		return c.meter.passed(ctx, 0, sum.bytes-before)
 	})
-	switch {
-	case err != nil || odd:
+	if err != nil || odd {
 		return err
-	case sum.count == 0:
-		c.report(c.blocks(Gone, rec.Key, "the manifest lists it"))
-		return nil
-	case sum.sum() != rec.Sum:
-		c.report(c.blocks(Changed, rec.Key, "it is not as it was audited"))
+	}
+	p := unlike(rec, sum.count > 0, sum.sum(), nil)
+	switch {
+	case p != nil:
+		c.report(p)
 		return nil
 	case c.dry:
 		c.count(&write{rec: rec, there: true})
@@ -59,8 +58,7 @@ func (c *copier) copyLarge(ctx context.Context, rec *record) error {
 	if _, err := do(ctx, c.target, func() (int64, error) { return c.target.rdb.ZAddNX(ctx, k.IDs, redis.Z{Member: k.Member}).Result() }); err != nil {
 		return err
 	}
-	p, err := c.targetProblem(ctx, rec)
-	if err != nil {
+	if p, err = c.targetProblem(ctx, rec); err != nil {
 		return err
 	}
 	if p != nil {

@@ -77,6 +77,7 @@ func TestCLU08_AuditGoesOnWhereItWasCut(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			for range 10 {
 				f := file(t)
+				require.NoError(t, appendTo(f, `{"manifest":{"for`))
 				for range 5 {
 					rdb := redis.NewClient(o)
 					rdb.AddHook(&cut{left: r.IntN(200)})

@@ -130,7 +130,7 @@ func (f *finisher) remove(ctx context.Context, rec *record) (removed bool, err e
 		if rec.Kind == legacy.Events {
 			limit = rec.Count // a new service may have added to it
 		}
-		there, sum, err := f.target.sumOf(ctx, f.target.rdb, rec.Kind, rec.Target, limit)
+		there, sum, err := f.target.sumOf(ctx, f.target.rdb, rec, rec.Target, limit)
 		if err != nil && !isWrongType(err) {
 			return false, f.target.blame(ctx, err)
 		}
@@ -140,7 +140,7 @@ func (f *finisher) remove(ctx context.Context, rec *record) (removed bool, err e
 		}
 	}
 	err = f.watch(ctx, f.source, func(tx *redis.Tx) error {
-		there, sum, err := f.source.sumOf(ctx, tx, rec.Kind, rec.Key, 0)
+		there, sum, err := f.source.sumOf(ctx, tx, rec, rec.Key, 0)
 		switch {
 		case isWrongType(err) || err == nil && there && sum != rec.Sum:
 			return redis.TxFailedErr

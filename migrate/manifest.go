@@ -84,8 +84,8 @@ func begin(f File, h head, old func(*record)) (*manifestWriter, error) {
 		keep += int64(len(text))
 	}
 	if keep == 0 {
-		if size, err := f.Seek(0, io.SeekEnd); err != nil || size > 0 {
-			return nil, errors.Join(err, es.Invalid("the file holds something that is no manifest"))
+		if err := beginAnew(f, h); err != nil {
+			return nil, err
 		}
 		return w, w.write(line{Head: &h})
 	}
@@ -94,6 +94,30 @@ func begin(f File, h head, old func(*record)) (*manifestWriter, error) {
 	}
 	_, err := f.Seek(keep, io.SeekStart)
 	return w, err
+}
+
+// beginAnew empties a file that holds nothing, or a part of the head.
+func beginAnew(f File, h head) error {
+	text, err := json.Marshal(line{Head: &h})
+	if err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	stands := make([]byte, len(text))
+	n, err := io.ReadFull(f, stands)
+	if err == nil || !bytes.HasPrefix(text, stands[:n]) {
+		return es.Invalid("the file holds something that is no manifest")
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return err
 }
 
 // fits reports why an audit cannot go on with the lines below another head.

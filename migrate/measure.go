@@ -127,7 +127,7 @@ func (r *auditor) classify(ctx context.Context, c *candidate, m measured) (*reco
 		return nil, nil //nolint:nilnil // it is kept
 	}
 	if c.size = m.size.Val(); m.size.Err() != nil { // the user may not ask: it may be large
-		c.size = pageBytes + 1
+		c.size = unknownSize
 	}
 	if m.own != nil {
 		c.own = m.own.Val() * typicalRequest
@@ -151,6 +151,9 @@ const (
 	gone    = -2
 	forever = -1
 )
+
+// unknownSize is that of a key which is read by pages because it may be large.
+const unknownSize = pageBytes + 1
 
 // typicalRequest is about what a request id takes in memory.
 const typicalRequest = 64

@@ -125,7 +125,7 @@ func (b *returner) sourceOf(ctx context.Context, rec *record) (map[fingerprint]s
 		})
 		there, sum = o.count > 0, o.sum()
 	} else {
-		there, sum, err = b.source.sumOf(ctx, b.source.rdb, rec.Kind, rec.Key, 0)
+		there, sum, err = b.source.sumOf(ctx, b.source.rdb, rec, rec.Key, 0)
 	}
 	switch {
 	case isWrongType(err) || err == nil && there && sum != rec.Sum:
@@ -139,7 +139,7 @@ func (b *returner) sourceOf(ctx context.Context, rec *record) (map[fingerprint]s
 // ours reports whether a target key is there, and holds nothing that its source does not.
 func (b *returner) ours(ctx context.Context, tx *redis.Tx, rec *record, requests map[fingerprint]struct{}) (there, own bool, err error) {
 	if rec.Kind != legacy.Events {
-		there, sum, err := b.target.sumOf(ctx, tx, rec.Kind, rec.Target, 0)
+		there, sum, err := b.target.sumOf(ctx, tx, rec, rec.Target, 0)
 		if err == nil && there && sum != rec.Sum && rec.Kind == legacy.Prepare {
 			own, err = b.partlyOurs(ctx, tx, rec)
 			return there, own, err

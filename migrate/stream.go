@@ -46,7 +46,11 @@ func (s *stream) read(ctx context.Context, got content, large bool) error {
 	if err != nil {
 		return err
 	}
-	err = s.r.pages(ctx, s.c.key, count, s.c.size, func(page []redis.Z) error {
+	size := s.c.size
+	if size == unknownSize {
+		size = count * costBytes
+	}
+	err = s.r.pages(ctx, s.c.key, count, size, func(page []redis.Z) error {
 		before := s.sum.bytes
 		s.add(page)
 		return s.r.meter.passed(ctx, 0, s.sum.bytes-before)

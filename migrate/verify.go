@@ -129,20 +129,29 @@ func (v *verifier) passed(ctx context.Context, rec *record) error {
 // sources are compared with the manifest. Where finish has begun, some are gone.
 func (v *verifier) sources(ctx context.Context, group []*record) error {
 	finishing := v.state == stateFinishing || v.state == stateFinished
-	for _, rec := range group {
-		there, sum, err := v.source.sumOf(ctx, v.source.rdb, rec.Kind, rec.Key, 0)
-		switch {
-		case isWrongType(err):
-			v.report(v.blocks(Changed, rec.Key, "it is of another type now"))
-		case err != nil:
+	if len(group) == 1 && group[0].large() {
+		rec := group[0]
+		there, sum, err := v.source.sumOf(ctx, v.source.rdb, rec, rec.Key, 0)
+		if err != nil && !isWrongType(err) {
 			return v.source.blame(ctx, err)
-		case !there && !finishing:
-			v.report(v.blocks(Gone, rec.Key, "the manifest lists it"))
-		case there && sum != rec.Sum:
-			v.report(v.blocks(Changed, rec.Key, "it is not as it was audited"))
 		}
+		v.reportSource(unlike(rec, there, sum, err), finishing)
+		return nil
+	}
+	got, err := v.fetch(ctx, v.source, group, func(rec *record) string { return rec.Key })
+	if err != nil {
+		return err
+	}
+	for i, rec := range group {
+		v.reportSource(sourceProblem(rec, got[i]), finishing)
 	}
 	return nil
+}
+
+func (v *verifier) reportSource(p *Problem, finishing bool) {
+	if p != nil && (p.Code != Gone || !finishing) {
+		v.report(p)
+	}
 }
 
 // indexes compares how many aggregates each index holds with how many there are; that

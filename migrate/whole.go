@@ -173,7 +173,7 @@ func (r *auditor) requestsOf(ctx context.Context, stem string) (map[fingerprint]
 }
 
 func (r *auditor) addRequests(ctx context.Context, key string, known map[fingerprint]bool) error {
-	err := r.pages(ctx, key, 100, pageBytes, func(page []redis.Z) error {
+	err := r.pages(ctx, key, 1, costBytes, func(page []redis.Z) error {
 		for i := range page {
 			if c, err := codec.DecodeCommit(bytesOf(member(page[i]))); err == nil {
 				known[fingerprintOf(c.RequestID)] = false

@@ -30,15 +30,19 @@ func isNil(err error) bool { return errors.Is(err, redis.Nil) }
 
 // sourceProblem compares what was read with the manifest.
 func sourceProblem(rec *record, got content) *Problem {
-	if isWrongType(got.err()) {
-		return &Problem{Code: Changed, Key: rec.Key, Detail: "it is of another type now"}
-	}
 	there, sum := got.sum()
+	return unlike(rec, there, sum, got.err())
+}
+
+// unlike says why a source key is not what the manifest says; nil = it is.
+func unlike(rec *record, there bool, sum string, err error) *Problem {
 	switch {
+	case isWrongType(err):
+		return &Problem{Code: Changed, Key: rec.Key, Detail: "it is of another type now", Blocks: true}
 	case !there:
-		return &Problem{Code: Gone, Key: rec.Key, Detail: "the manifest lists it"}
+		return &Problem{Code: Gone, Key: rec.Key, Detail: "the manifest lists it", Blocks: true}
 	case sum != rec.Sum:
-		return &Problem{Code: Changed, Key: rec.Key, Detail: "it is not as it was audited"}
+		return &Problem{Code: Changed, Key: rec.Key, Detail: "it is not as it was audited", Blocks: true}
 	}
 	return nil
 }
@@ -71,7 +75,7 @@ func compareCopy(rec *record, source, target content) (*write, *Problem) {
 		return nil, p
 	}
 	if isWrongType(target.err()) {
-		return nil, &Problem{Code: TargetDiffers, Key: rec.Target, Detail: "it is of another type"}
+		return nil, &Problem{Code: TargetDiffers, Key: rec.Target, Detail: "it is of another type", Blocks: true}
 	}
 	w := &write{rec: rec}
 	there, sum := target.sum()
@@ -110,7 +114,7 @@ func partly(target content, fields map[string]string) bool {
 }
 
 func differs(rec *record) *Problem {
-	return &Problem{Code: TargetDiffers, Key: rec.Target, Detail: fmt.Sprintf("it holds something else than %q", rec.Key)}
+	return &Problem{Code: TargetDiffers, Key: rec.Target, Detail: fmt.Sprintf("it holds something else than %q", rec.Key), Blocks: true}
 }
 
 // missing are the commits that the target lacks, where it has no others than the source.
