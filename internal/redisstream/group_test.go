@@ -154,7 +154,7 @@ func TestABroadcastReachesEverySubscriberAndItsGroupEndsWithIt(t *testing.T) {
 	})
 }
 
-func TestConfigRefusesWhatCannotWork(t *testing.T) {
+func TestDLQ10_ConfigRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Shared(t).Client(t)
 	for what, spoil := range map[string]func(c *redisstream.Config){

@@ -70,7 +70,7 @@ func TestCONN14_ConnectionsThatAreCutWhileIdleMakeNoNoise(t *testing.T) {
 	topic := freshTopic()
 	c := config(topic)
 	var log lines
-	c.Logger, c.Sweep = log.logger(), time.Hour
+	c.Logger = log.logger()
 	var seen calls
 	r := start(t, rdb, c, seen.handle)
 	for i := range 5 {
