@@ -54,6 +54,7 @@ var (
 	HoldWowLease    = load("hold_wow_lease")
 	RaiseEntry      = load("raise_entry")
 	RenewLease      = load("renew_lease")
+	MayRun          = load("may_run")
 	MoveNote        = load("move_note")
 	PublishMessages = load("publish_messages")
 	PurgeAggregate  = load("purge_aggregate")

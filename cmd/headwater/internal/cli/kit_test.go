@@ -116,7 +116,7 @@ var (
 	entryID = regexp.MustCompile(`\b1[89]\d{11}-\d+\b|\b17[1-9]\d{10}-\d+\b`)
 	instant = regexp.MustCompile(`\b20(2[4-9]|[3-9]\d)-[-\dT:.]+Z`)
 	bytesOf = regexp.MustCompile(`"(\w*bytes)":\d+|\b\d+(\.\d)? [KMG]?i?B\b`)
-	spaces  = regexp.MustCompile(`(\S)   +(\S)`)
+	spaces  = regexp.MustCompile(`(\S) {3,}`)
 )
 
 func normal(text string) string {
@@ -126,7 +126,7 @@ func normal(text string) string {
 	text = instant.ReplaceAllString(text, "TIME")
 	text = bytesOf.ReplaceAllString(text, "SIZE")
 	text = age.ReplaceAllString(text, "AGE")
-	return spaces.ReplaceAllString(text, "$1  $2")
+	return spaces.ReplaceAllString(text, "$1  ")
 }
 
 // own is a server of the test's own, and its URL.
@@ -173,3 +173,9 @@ func plantSnapshot(t *testing.T, rdb redis.UniversalClient, id es.AggregateID, v
 }
 
 func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
+
+// runEnv runs the program in an environment.
+func runEnv(t *testing.T, env map[string]string, args ...string) result {
+	t.Helper()
+	return runWith(t.Context(), cli.Environment{In: strings.NewReader("")}, env, args...)
+}

@@ -55,7 +55,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		a.Interactive = isTerminal(env.In)
 	}
 	a.json = slices.Contains(args, "--json") // also where the flags cannot be read
-	root := a.root() //nolint:contextcheck // cobra hands the context to the command that runs
+	root := a.root()                         //nolint:contextcheck // cobra hands the context to the command that runs
 	root.SetArgs(args)
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
@@ -104,7 +104,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or not confirmed, 3 not found
 	f.StringVar(&a.urlFlag, "redis", "", "URL of the server, without a password (default: REDIS_URL)")
 	f.StringVar(&a.urlFile, "redis-file", "", "file whose first line is the URL of the server")
 	f.BoolVar(&a.json, "json", a.json, "print one JSON document, also for errors")
-	root.AddCommand(a.aggregates(), a.events(), a.snapshots(), a.streams(), a.groups(), a.dlq(), a.outbox(), a.prepare())
+	root.AddCommand(a.aggregates(), a.events(), a.snapshots(), a.streams(), a.groups(), a.dlq(), a.outbox(), a.prepare(), a.doctor())
 	return root
 }
 

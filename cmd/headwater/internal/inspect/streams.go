@@ -63,6 +63,8 @@ type Group struct {
 	// Unread counts what no consumer has read; nil = Redis does not know.
 	Unread  *int64 `json:"lag"`
 	Pending int64  `json:"pending"`
+	// Delivered is the id of the last entry that some consumer has read.
+	Delivered string `json:"delivered"`
 	// Oldest is the id of the oldest entry that is pending, and OldestMS its age.
 	Oldest    string     `json:"oldest,omitempty"`
 	OldestMS  int64      `json:"oldest_ms"`
@@ -113,7 +115,7 @@ func ReadGroups(ctx context.Context, rdb redis.UniversalClient, topic string) ([
 }
 
 func readGroup(ctx context.Context, rdb redis.UniversalClient, topic string, info redis.XInfoGroup) (Group, error) {
-	g := Group{Topic: topic, Name: info.Name, Pending: info.Pending, Consumers: []Consumer{}}
+	g := Group{Topic: topic, Name: info.Name, Pending: info.Pending, Delivered: info.LastDeliveredID, Consumers: []Consumer{}}
 	var now *redis.TimeCmd
 	var pending *redis.XPendingCmd
 	var consumers *redis.XInfoConsumersCmd
@@ -183,4 +185,15 @@ func unread(info redis.XInfoGroup, length int64) *int64 {
 		return nil
 	}
 	return &n
+}
+
+// IdleOf is for how long a pending entry was not delivered again; 0 where it is pending no more.
+func IdleOf(ctx context.Context, rdb redis.UniversalClient, topic, group, entry string) (time.Duration, error) {
+	found, err := redisrun.Do(ctx, 0, func() ([]redis.XPendingExt, error) {
+		return rdb.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: topic, Group: group, Start: entry, End: entry, Count: 1}).Result()
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].Idle, nil
 }

@@ -139,3 +139,8 @@ func Find(ctx context.Context, rdb redis.UniversalClient, id es.AggregateID) (es
 	_, tenant, err := rediskey.ParseMember(members[0])
 	return id.InTenant(tenant), err
 }
+
+// TopicsOf are all topics that a subscription ever began on.
+func TopicsOf(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
+	return recovery.Topics(ctx, rdb)
+}

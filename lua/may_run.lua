@@ -1,0 +1,13 @@
+-- Finds the commands that the connected user may not run, or not on these keys. Nothing is run, and no key is touched.
+-- KEYS     none
+-- ARGV     command lines, the words of each parted by one space
+-- Returns  'unknown' where the server is older than 7.0 and cannot say, else the lines that are refused
+if not redis.acl_check_cmd then return 'unknown' end
+local refused = {}
+for _, line in ipairs(ARGV) do
+  local words = {}
+  for word in string.gmatch(line, '%S+') do words[#words + 1] = word end
+  local known, allowed = pcall(redis.acl_check_cmd, unpack(words))
+  if known and not allowed then refused[#refused + 1] = line end
+end
+return refused
