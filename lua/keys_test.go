@@ -82,7 +82,7 @@ var (
 	assignment = regexp.MustCompile(`(\w+(?:\s*,\s*\w+)*)\s*=([^=\n].*)`)
 	firstKey   = regexp.MustCompile(`^\s*KEYS\[[^\]]+\]\s*(?:end|;|$)`)
 	isKey      = regexp.MustCompile(`^KEYS\[[^\]]+\]$`)
-	keyless    = []string{"TIME"}
+	keyless    = []string{"TIME", "COMMAND"}
 	// nested commands have their key after a word of their own.
 	nested = []string{"XGROUP", "XINFO", "OBJECT", "MEMORY"}
 )

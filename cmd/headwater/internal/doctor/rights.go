@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/headwater-go/headwater/internal/rediskey"
 	"github.com/headwater-go/headwater/internal/redisrun"
 	"github.com/headwater-go/headwater/lua"
 )
@@ -32,7 +33,6 @@ XINFO GROUPS a.b:event
 XADD {a.b:event}:dlq * x x
 ZADD {a.b:event}:lease:g 1 c
 HSET {a.b:event}:failed:g x x
-SADD headwater:{topics} x
 SET wow:redis:message-bus:consumer-lease:x x
 EVALSHA x 0
 TIME
@@ -45,7 +45,7 @@ func (v *visit) rights(ctx context.Context) {
 	for i, line := range needs {
 		args[i] = line
 	}
-	answer, err := redisrun.Do(ctx, 0, func() (any, error) { return lua.MayRun.Run(ctx, v.rdb, nil, args...) })
+	answer, err := redisrun.Do(ctx, 0, func() (any, error) { return lua.MayRun.Run(ctx, v.rdb, []string{rediskey.Topics()}, args...) })
 	if err != nil {
 		v.unable("", "what the user may do", err)
 		return
