@@ -48,3 +48,6 @@ func Machine(number int) string { return "headwater:{machine." + strconv.Itoa(nu
 // Migration is the HASH in which a migration from older layouts keeps how far it is; id
 // stands for its manifest.
 func Migration(id string) string { return "headwater:{migrate." + id + "}" }
+
+// Upkeep is the STRING that holds the lease of whoever keeps the topics of a name.
+func Upkeep(name string) string { return "headwater:{upkeep." + name + "}" }
