@@ -302,6 +302,9 @@ func (r *auditor) register(rec *record) {
 	for _, p := range rec.Problems {
 		r.report.add(p)
 	}
+	if rec.Beside != nil {
+		r.register(rec.Beside)
+	}
 	if rec.Kind == "" {
 		return
 	}

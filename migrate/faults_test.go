@@ -3,6 +3,7 @@ package migrate_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -66,43 +67,96 @@ func lines(t *testing.T, f *os.File) []string {
 }
 
 // The audit is killed again and again; the last run ends with the same manifest as one
-// that nobody disturbed, and has read nothing twice but what was not written yet.
+// that nobody disturbed, and reads nothing twice but what was not written yet.
 func TestCLU08_AuditGoesOnWhereItWasCut(t *testing.T) {
 	t.Parallel()
 	for _, era := range []legacy.Eras{legacy.B, legacy.C, legacy.D} {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
-			s, _, whole := audited(t, era)
-			o := s.rdb.(*redis.Client).Options()
+			s := newScene(t)
+			s.writeMany(t, era, 500)
+			whole, all := file(t), &cut{left: -1}
+			_, err := s.audit().Run(t.Context(), s.hooked(t, all), whole)
+			require.NoError(t, err)
 			r := rand.New(rand.NewPCG(1, 2))
-			for range 10 {
-				f := file(t)
+			for range 5 {
+				f, spent := file(t), 0
 				require.NoError(t, appendTo(f, `{"manifest":{"for`))
-				for range 5 {
-					rdb := redis.NewClient(o)
-					rdb.AddHook(&cut{left: r.IntN(200)})
-					report, err := s.audit().Run(t.Context(), rdb, f)
-					_ = rdb.Close()
+				for range 3 {
+					c := &cut{left: all.count/3 + r.IntN(all.count/3)}
+					report, err := s.audit().Run(t.Context(), s.hooked(t, c), f)
+					spent = c.count
 					if err == nil {
 						break
 					}
 					require.Equal(t, migrate.Unfinished, report.Outcome())
 					_, err = migrate.Copy{}.Run(t.Context(), s.rdb, s.rdb, f)
 					require.ErrorIs(t, err, es.ErrInvalid, "half a manifest is none")
+					require.NoError(t, appendTo(f, `{"record":{"key":"half a li`))
 				}
-				if err := appendTo(f, `{"record":{"key":"half a li`); err != nil {
-					t.Fatal(err)
-				}
-				report, err := s.audit().Run(t.Context(), s.rdb, f)
-				if err != nil {
+				last := &cut{left: -1}
+				report, err := s.audit().Run(t.Context(), s.hooked(t, last), f)
+				if err == nil {
+					require.Equal(t, migrate.Migratable, report.Outcome())
+					spent = last.count
+				} else {
 					require.ErrorContains(t, err, "complete")
-					continue
 				}
-				require.Equal(t, migrate.Migratable, report.Outcome())
+				require.Less(t, spent, all.count*3/4, "most was known already")
 				require.Equal(t, lines(t, whole), lines(t, f))
 			}
 		})
 	}
+}
+
+// writeMany writes aggregates with one commit each, so that many share a bucket.
+func (s *scene) writeMany(t *testing.T, era legacy.Eras, n int) (ids []es.AggregateID) {
+	t.Helper()
+	for i := range n {
+		id := s.typ.ID(fmt.Sprintf("o-%d", i))
+		require.NoError(t, fixture.Write(t.Context(), s.rdb, era, id, 1))
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (s *scene) hooked(t *testing.T, h redis.Hook) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(s.rdb.(*redis.Client).Options())
+	t.Cleanup(func() { _ = rdb.Close() })
+	rdb.AddHook(h)
+	return rdb
+}
+
+func TestManyAggregatesInOneBucketAreTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.writeMany(t, legacy.B, 2000)
+	before, f := s.rdb.DBSize(t.Context()).Val(), file(t)
+	_, err := s.audit().Run(t.Context(), s.rdb, f)
+	require.NoError(t, err)
+	require.Equal(t, int64(2000), s.copy(t, f).Aggregates)
+	r, err := migrate.Rollback{Pace: s.pace}.Run(t.Context(), s.rdb, s.rdb, f)
+	require.NoError(t, err)
+	require.Equal(t, migrate.Clean, r.Outcome(), "%v", r.ByCode)
+	require.Equal(t, int64(2000), r.Aggregates)
+	require.Equal(t, before, s.rdb.DBSize(t.Context()).Val())
+}
+
+// Somebody writes between the moment copy looks and the one it writes.
+func TestMIG02_AKeyThatComesWhileCopyWritesIsTold(t *testing.T) {
+	t.Parallel()
+	s, ids, f := audited(t, legacy.B)
+	theirs := s.hooked(t, &meddler{before: "zadd", do: sync.OnceFunc(func() {
+		require.NoError(t, s.rdb.Set(t.Context(), rediskey.Snapshot(ids[0]), "theirs", 0).Err())
+		require.NoError(t, s.rdb.ZAdd(t.Context(), rediskey.Stream(ids[1]), redis.Z{Score: 1, Member: "theirs"}).Err())
+		require.NoError(t, s.rdb.SAdd(t.Context(), rediskey.Requests(ids[2]), fixture.RequestID(ids[2], 1)).Err())
+	})})
+	r, err := migrate.Copy{Pace: s.pace}.Run(t.Context(), theirs, theirs, f)
+	require.NoError(t, err)
+	require.Equal(t, map[migrate.Code]int{migrate.TargetDiffers: 2}, r.ByCode, "%v", r.Problems)
+	require.Equal(t, []int64{16, 16}, []int64{r.Aggregates, r.Snapshots})
+	require.Equal(t, "theirs", s.rdb.Get(t.Context(), rediskey.Snapshot(ids[0])).Val())
 }
 
 func appendTo(f *os.File, text string) error {
@@ -271,14 +325,14 @@ func TestMIG02_TargetThatIsNotEmptyIsRefused(t *testing.T) {
 	require.NoError(t, s.rdb.Del(t.Context(), rediskey.Stream(ids[0])).Err())
 	s.copy(t, f)
 	require.NoError(t, s.rdb.Del(t.Context(), rediskey.Stream(ids[0])).Err())
-	require.NoError(t, s.rdb.ZAdd(t.Context(), rediskey.Stream(ids[0]), redis.Z{Score: 1, Member: "theirs"}).Err())
+	require.NoError(t, s.rdb.ZAdd(t.Context(), rediskey.Stream(ids[0]), redis.Z{Score: 9, Member: "theirs"}).Err())
 	require.NoError(t, s.rdb.Set(t.Context(), rediskey.Snapshot(ids[1]), "theirs", 0).Err())
 	r = s.copy(t, f)
 	require.Equal(t, migrate.Blocked, r.Outcome())
 	require.Equal(t, map[migrate.Code]int{migrate.TargetDiffers: 2}, r.ByCode)
 	require.Equal(t, []string{"theirs"}, s.rdb.ZRange(t.Context(), rediskey.Stream(ids[0]), 0, -1).Val())
 	require.Equal(t, "theirs", s.rdb.Get(t.Context(), rediskey.Snapshot(ids[1])).Val())
-	require.Equal(t, int64(15), r.Aggregates, "what is confirmed, and no more")
+	require.Equal(t, int64(16), r.Aggregates, "what is confirmed, and no more")
 }
 
 // An old writer goes on through everything: its changes are kept and named, and the keys
@@ -304,9 +358,7 @@ func TestMIG07_FinishReadsInTheTransactionThatRemoves(t *testing.T) {
 	s, ids, f := audited(t, legacy.A)
 	s.copy(t, f)
 	require.Equal(t, migrate.Clean, s.verify(t, f).Outcome())
-	rdb := redis.NewClient(s.rdb.(*redis.Client).Options())
-	defer rdb.Close() //nolint:errcheck // the test's end
-	rdb.AddHook(&meddler{do: sync.OnceFunc(func() {
+	rdb := s.hooked(t, &meddler{before: "multi", do: sync.OnceFunc(func() {
 		for _, id := range ids {
 			add(legacy.A, "late", 99)(t, s, id)
 		}
@@ -319,17 +371,18 @@ func TestMIG07_FinishReadsInTheTransactionThatRemoves(t *testing.T) {
 	}
 }
 
-// meddler does something just before the first transaction is sent.
+// meddler does something before a pipeline with such a command is sent.
 type meddler struct {
 	cut
-	do func()
+	before string
+	do     func()
 }
 
 func (m *meddler) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
 func (m *meddler) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "multi" {
+		if slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Name() == m.before }) {
 			m.do()
 		}
 		return next(ctx, cmds)
@@ -375,7 +428,7 @@ func TestMIG05_RefusedWritesAreNoSuccess(t *testing.T) {
 	r, err = migrate.Copy{Pace: s.pace}.Run(ctx, s.rdb, target, f)
 	require.NoError(t, err)
 	require.Equal(t, migrate.Clean, r.Outcome())
-	require.Equal(t, int64(16), r.Aggregates)
+	require.Equal(t, int64(17), r.Aggregates)
 }
 
 // To another server: the source is as it was until finish, and no serialized value is
@@ -392,7 +445,7 @@ func TestMIG06_AnotherServerGetsPlainCommands(t *testing.T) {
 	defer target.Close() //nolint:errcheck // the test's end
 	dry, err := migrate.Copy{Pace: s.pace, DryRun: true}.Run(t.Context(), s.rdb, target, f)
 	require.NoError(t, err)
-	require.Equal(t, []int64{16, 46, 0}, []int64{dry.Aggregates, dry.Events, dry.Keys})
+	require.Equal(t, []int64{17, 48, 0}, []int64{dry.Aggregates, dry.Events, dry.Keys})
 	require.Zero(t, target.DBSize(t.Context()).Val(), "nothing is written")
 
 	for _, step := range []func() (migrate.Result, error){
@@ -411,7 +464,7 @@ func TestMIG06_AnotherServerGetsPlainCommands(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, migrate.Clean, r.Outcome(), "%v", r.Problems)
 	require.Zero(t, s.rdb.DBSize(t.Context()).Val())
-	require.Equal(t, int64(16), target.Exists(t.Context(), streams(ids)...).Val())
+	require.Equal(t, int64(17), target.Exists(t.Context(), streams(ids)...).Val())
 }
 
 func streams(ids []es.AggregateID) (keys []string) {
@@ -451,7 +504,7 @@ func TestRollbackKeepsWhatSomebodyChanged(t *testing.T) {
 	r, err := migrate.Rollback{Pace: s.pace}.Run(ctx, s.rdb, s.rdb, f)
 	require.NoError(t, err)
 	require.Equal(t, map[migrate.Code]int{migrate.TargetDiffers: 3}, r.ByCode)
-	require.Equal(t, int64(29), r.Keys)
+	require.Equal(t, int64(31), r.Keys)
 	require.Equal(t, int64(3), s.rdb.Exists(ctx, rediskey.Stream(ids[0]), rediskey.Stream(ids[1]), rediskey.Snapshot(ids[2])).Val())
 	require.Zero(t, s.rdb.Exists(ctx, rediskey.Stream(ids[2]), rediskey.Requests(ids[2])).Val())
 }

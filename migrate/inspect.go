@@ -175,7 +175,8 @@ func (r *auditor) recordOf(ctx context.Context, c candidate, got content, large 
 			return nil, err
 		}
 		rec := s.record()
-		return rec, r.tellRequests(s, rec)
+		rec.Beside = s.beside(rec)
+		return rec, nil
 	case legacy.IDs:
 		return r.index(ctx, c, got, large)
 	case legacy.Requests:

@@ -209,8 +209,10 @@ func (m *manifest) records() iter.Seq2[*record, error] {
 				yield(nil, err)
 				return
 			}
-			if l.Record != nil && l.Record.Kind != "" && !yield(l.Record, nil) {
-				return
+			for rec := l.Record; rec != nil && rec.Kind != ""; rec = rec.Beside {
+				if !yield(rec, nil) {
+					return
+				}
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func BenchmarkMigration(b *testing.B) {
 		} {
 			result, err := step()
 			require.NoError(b, err)
-			require.Equal(b, migrate.Clean, result.Outcome(), "%v", result.Problems.Problems)
+			require.Equal(b, migrate.Clean, result.Outcome(), "%v", result.ByCode)
 			require.Equal(b, int64(*events), result.Events)
 		}
 	}

@@ -50,6 +50,9 @@ type record struct {
 	// Left says that the key is kept out of the copy by the operator's word.
 	Left     bool      `json:"left,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
+	// Beside is the set of requests that belongs to a stream alone: both are one line, so
+	// that an audit that is cut has written both or neither.
+	Beside *record `json:"beside,omitempty"`
 
 	version int // of a snapshot, while it is audited
 }

@@ -70,7 +70,7 @@ func (b *returner) takeBack(ctx context.Context, rec *record) error {
 	keys, removed := []string{rec.Target}, false
 	if rec.Kind == legacy.Events {
 		k := rediskey.EventKeys(rec.Aggregate.id())
-		keys = []string{k.Stream, k.Requests, k.IDs}
+		keys = []string{k.Stream, k.Requests} // the index is shared with others, which may leave it at this moment
 	}
 	err = b.watch(ctx, b.target, func(tx *redis.Tx) error {
 		there, own, err := b.ours(ctx, tx, rec, requests)

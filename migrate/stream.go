@@ -207,8 +207,8 @@ func (s *stream) judgeRequests() {
 	}
 }
 
-// tellRequests adds the record of the set beside a stream.
-func (r *auditor) tellRequests(s *stream, of *record) error {
+// beside is the record of the set beside the stream.
+func (s *stream) beside(of *record) *record {
 	if s.own.count == 0 || of.Kind == "" {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (r *auditor) tellRequests(s *stream, of *record) error {
 		rec.Era = legacy.B.String()
 	}
 	rec.Count, rec.Bytes, rec.Sum = s.own.count, s.own.bytes, s.own.sum()
-	return r.tell(rec)
+	return rec
 }
 
 // loneRequests is a set whose stream is not there.

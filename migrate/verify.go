@@ -187,8 +187,8 @@ func (s *step) unlisted(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if l.Record != nil {
-			known[fingerprintOf(l.Record.Key)] = struct{}{}
+		for rec := l.Record; rec != nil; rec = rec.Beside {
+			known[fingerprintOf(rec.Key)] = struct{}{}
 		}
 	}
 	nodes, err := s.source.nodes(ctx)

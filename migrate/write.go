@@ -21,7 +21,7 @@ type write struct {
 	fields  map[string]string
 
 	// What the server confirmed.
-	added, requests, indexed *redis.IntCmd
+	added, held, requests, indexed *redis.IntCmd
 	set                      *redis.BoolCmd
 	sets                     []*redis.BoolCmd
 }
@@ -173,7 +173,7 @@ func (w *write) queue(ctx context.Context, p redis.Pipeliner) {
 	case legacy.Events:
 		k := rediskey.EventKeys(w.rec.Aggregate.id())
 		if len(w.members) > 0 {
-			w.added = p.ZAddNX(ctx, k.Stream, w.members...)
+			w.added, w.held = p.ZAddNX(ctx, k.Stream, w.members...), p.ZCard(ctx, k.Stream)
 		}
 		w.requests = p.SAdd(ctx, k.Requests, w.reqs...)
 		w.indexed = p.ZAddNX(ctx, k.IDs, redis.Z{Member: k.Member})
@@ -194,7 +194,7 @@ func (w *write) queue(ctx context.Context, p redis.Pipeliner) {
 
 func (w *write) err() error {
 	var errs []error
-	for _, c := range []*redis.IntCmd{w.added, w.requests, w.indexed} {
+	for _, c := range []*redis.IntCmd{w.added, w.held, w.requests, w.indexed} {
 		if c != nil {
 			errs = append(errs, c.Err())
 		}
@@ -216,7 +216,7 @@ func (c *copier) confirm(ctx context.Context, w *write) (*Problem, error) {
 		sure = sure && s.Val()
 	}
 	if w.added != nil {
-		sure = sure && w.added.Val() == w.rec.Count && w.requests.Val() == w.rec.Requests
+		sure = sure && w.added.Val() == w.rec.Count && w.held.Val() == w.rec.Count && w.requests.Val() == w.rec.Requests
 	} else if w.requests != nil {
 		sure = false
 	}
