@@ -17,6 +17,9 @@ func yesFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("yes", false, "do it without asking")
 }
 
+// errNotConfirmed says that nobody said yes.
+var errNotConfirmed = errors.New("nothing was changed")
+
 // confirm says on which server what would be done, and asks. Its error says that
 // nothing was changed.
 func (a *app) confirm(ctx context.Context, yes bool, format string, args ...any) error {
@@ -25,7 +28,7 @@ func (a *app) confirm(ctx context.Context, yes bool, format string, args ...any)
 		return nil
 	}
 	if !a.Interactive {
-		return &failure{exitUsage, errors.New("nothing was changed: there is nobody to ask; give --yes")}
+		return &failure{exitUsage, fmt.Errorf("%w: there is nobody to ask; give --yes", errNotConfirmed)}
 	}
 	fmt.Fprint(a.Err, "Go on? [y/N] ")
 	answer := make(chan string, 1)
@@ -35,12 +38,12 @@ func (a *app) confirm(ctx context.Context, yes bool, format string, args ...any)
 	}()
 	select {
 	case <-ctx.Done():
-		return &failure{exitUsage, errors.New("nothing was changed: interrupted")}
+		return &failure{exitUsage, fmt.Errorf("%w: interrupted", errNotConfirmed)}
 	case line := <-answer:
 		if strings.HasSuffix(line, "\n") && strings.EqualFold(strings.TrimSpace(line), "y") {
 			return nil
 		}
-		return &failure{exitUsage, errors.New("nothing was changed: not confirmed")}
+		return &failure{exitUsage, fmt.Errorf("%w: not confirmed", errNotConfirmed)}
 	}
 }
 

@@ -63,6 +63,8 @@ type session struct {
 	t    *testing.T
 	name string
 	url  string
+	// args stand for what differs from run to run.
+	args map[string]string
 	text strings.Builder
 }
 
@@ -83,7 +85,13 @@ func (s *session) run(args ...string) {
 // once adds a run to the session.
 func (s *session) once(args ...string) result {
 	s.t.Helper()
-	r := run(s.t, s.url, args...)
+	real := make([]string, len(args))
+	for i, a := range args {
+		if real[i] = s.args[a]; real[i] == "" {
+			real[i] = a
+		}
+	}
+	r := run(s.t, s.url, real...)
 	fmt.Fprintf(&s.text, "$ headwater %s\n%s", strings.Join(args, " "), r.out)
 	for line := range strings.Lines(r.err) {
 		s.text.WriteString("! " + line)
@@ -110,13 +118,14 @@ func (s *session) compare() {
 
 // What differs from run to run stands as a word.
 var (
-	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	age     = regexp.MustCompile(`\b\d+(ms|s|m|h|d)\b`)
-	millis  = regexp.MustCompile(`"(\w+_ms)":-?\d+`)
-	entryID = regexp.MustCompile(`\b1[89]\d{11}-\d+\b|\b17[1-9]\d{10}-\d+\b`)
-	instant = regexp.MustCompile(`\b20(2[4-9]|[3-9]\d)-[-\dT:.]+Z`)
-	bytesOf = regexp.MustCompile(`"(\w*bytes)":\d+|\b\d+(\.\d)? [KMG]?i?B\b`)
-	spaces  = regexp.MustCompile(`(\S) {3,}`)
+	address  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	age      = regexp.MustCompile(`\b\d+(ms|s|m|h|d)\b`)
+	millis   = regexp.MustCompile(`"(\w+_ms)":-?\d+`)
+	entryID  = regexp.MustCompile(`\b1[89]\d{11}-\d+\b|\b17[1-9]\d{10}-\d+\b`)
+	checksum = regexp.MustCompile(`\b[0-9a-f]{32,64}\b`)
+	instant  = regexp.MustCompile(`\b20(2[4-9]|[3-9]\d)-[-\dT:.]+Z`)
+	bytesOf  = regexp.MustCompile(`"(\w*bytes)":\d+|\b\d+(\.\d)? [KMG]?i?B\b`)
+	spaces   = regexp.MustCompile(`(\S) {3,}`)
 )
 
 func normal(text string) string {
@@ -124,6 +133,7 @@ func normal(text string) string {
 	text = millis.ReplaceAllString(text, `"$1":MS`)
 	text = entryID.ReplaceAllString(text, "ID")
 	text = instant.ReplaceAllString(text, "TIME")
+	text = checksum.ReplaceAllString(text, "CHECKSUM")
 	text = bytesOf.ReplaceAllString(text, "SIZE")
 	text = age.ReplaceAllString(text, "AGE")
 	return spaces.ReplaceAllString(text, "$1  ")

@@ -104,7 +104,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or not confirmed, 3 not found
 	f.StringVar(&a.urlFlag, "redis", "", "URL of the server, without a password (default: REDIS_URL)")
 	f.StringVar(&a.urlFile, "redis-file", "", "file whose first line is the URL of the server")
 	f.BoolVar(&a.json, "json", a.json, "print one JSON document, also for errors")
-	root.AddCommand(a.aggregates(), a.events(), a.snapshots(), a.streams(), a.groups(), a.dlq(), a.outbox(), a.prepare(), a.doctor())
+	root.AddCommand(a.aggregates(), a.events(), a.snapshots(), a.streams(), a.groups(), a.dlq(), a.outbox(), a.prepare(), a.doctor(), a.migrate())
 	return root
 }
 
@@ -159,11 +159,7 @@ func (a *app) report(ctx context.Context, err error) int {
 		text = "interrupted: " + text
 	}
 	if a.json {
-		kind := map[int]string{exitUsage: "usage", exitNotFound: "not_found", exitInterrupted: "interrupted"}[code]
-		if kind == "" {
-			kind = "failed"
-		}
-		_ = output.JSON(a.Out, map[string]any{"error": map[string]any{"kind": kind, "message": text, "exit": code}}) // nobody is left to tell
+		_ = output.JSON(a.Out, map[string]any{"error": map[string]any{"kind": a.kind(err, code), "message": text, "exit": code}}) // nobody is left to tell
 		return code
 	}
 	fmt.Fprintln(a.Err, "headwater:", output.Clean(text))
@@ -171,6 +167,21 @@ func (a *app) report(ctx context.Context, err error) int {
 		fmt.Fprintln(a.Err, "Try --help.")
 	}
 	return code
+}
+
+// kind is the word for an error, for programs.
+func (a *app) kind(err error, code int) string {
+	switch {
+	case !a.commandRuns, errors.Is(err, es.ErrInvalid):
+		return "usage"
+	case code == exitInterrupted:
+		return "interrupted"
+	case errors.Is(err, errNotConfirmed):
+		return "not_confirmed"
+	case errors.Is(err, es.ErrNotFound):
+		return "not_found"
+	}
+	return "failed"
 }
 
 // show prints the document, or what human prints of it.
