@@ -314,6 +314,9 @@ func TestFunctionsInMemory(t *testing.T) {
 	s, b := newShop(), memory.NewEventBus()
 	s.fail("mail", errMail)
 	s.run(t, b)
+	plain, got := s.sub, make(chan es.Commit, 10)
+	plain.Group = "shop.Plain"
+	require.NoError(t, b.Prepare(t.Context(), plain))
 	for _, f := range []es.Function{function("stock"), function("unknown")} {
 		c := s.commit("1")
 		c.Header.Compensate("1", f)
@@ -321,6 +324,36 @@ func TestFunctionsInMemory(t *testing.T) {
 	}
 	require.NoError(t, b.Publish(t.Context(), s.commit("2")))
 	s.called(t, "stock", "mail", "stock", "bonus", "mail", "mail")
+	run(t, func(ctx context.Context) error {
+		return b.Subscribe(ctx, plain, func(_ context.Context, c es.Commit) error { got <- c; return nil })
+	})
+	require.Equal(t, "2", next(t, got).ID, "a plain handler is never meant")
+}
+
+func TestWhoTakesOverAReplayCallsItsFunctionAlone(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newShop()
+		b := eventbus.New(rdb, s.codec)
+		require.NoError(t, b.Prepare(t.Context(), s.sub))
+		require.NoError(t, b.Publish(t.Context(), s.commit("1")))
+		dead := func(stream string) redis.XMessage {
+			read := rdb.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: s.sub.Group, Consumer: "dead", Streams: []string{stream, ">"}, Count: 1, Block: -1})
+			require.NoError(t, read.Err())
+			return read.Val()[0].Messages[0]
+		}
+		g := recovery.NewGroup(rdb, s.topic(), s.sub.Group, "dead")
+		require.NoError(t, g.Bury(t.Context(), s.topic(), dead(s.topic()).ID, recovery.Letter{Reason: recovery.Limit}, es.FunctionFailure{Function: function("stock")}))
+		_, err := recovery.NewDeadLetters(rdb).Replay(t.Context(), s.topic(), s.letters(t, rdb, 1)[0].ID)
+		require.NoError(t, err)
+		dead(rediskey.Retry(s.topic(), s.sub.Group))
+		require.NoError(t, rdb.ZAdd(t.Context(), rediskey.Leases(s.topic(), s.sub.Group), redis.Z{Score: 1, Member: "dead"}).Err())
+		s.sub.Sweep, s.sub.Lease = 20*time.Millisecond, time.Second
+		s.run(t, b)
+		s.called(t, "stock")
+		s.settled(t, rdb, s.sub.Group)
+		require.Empty(t, s.calls)
+	})
 }
 
 func TestAFunctionThatIsGoneEndsInTheLettersAgain(t *testing.T) {

@@ -86,10 +86,9 @@ func withinClosing(ctx context.Context, f func() error) error {
 }
 
 // run runs a part until ctx is done, or it has finished or failed for good.
-func (s *Service) run(ctx context.Context, p *part, began chan<- struct{}, failed chan<- *part) {
+func (s *Service) run(ctx context.Context, p *part, failed chan<- *part) {
 	defer close(p.ended)
 	s.set(p, PartRunning, nil)
-	close(began)
 	if p.Run == nil {
 		return
 	}

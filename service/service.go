@@ -39,7 +39,8 @@ type Part struct {
 	// error ends the service. It must be safe to repeat.
 	Prepare func(ctx context.Context) error
 	// Run does the part's work until ctx is done, and then ends what it began. The parts
-	// are started in order. A nil before ctx is done says that the work is finished: the
+	// are started in order, and none waits for the one before it: what must be there is
+	// made by Prepare. A nil before ctx is done says that the work is finished: the
 	// others go on. A part without Run is there to be prepared and asked for its health.
 	Run func(ctx context.Context) error
 	// Restarts is how often in a row Prepare and Run are called again after an error of
@@ -164,7 +165,7 @@ func setDefault(field *time.Duration, value time.Duration) {
 	}
 }
 
-// start runs the parts, each after the one before it has begun.
+// start runs the parts.
 func (s *Service) start(ctx context.Context) (failed chan *part, finished chan struct{}) {
 	s.enter(Running)
 	failed, finished = make(chan *part, len(s.parts)), make(chan struct{})
@@ -172,9 +173,7 @@ func (s *Service) start(ctx context.Context) (failed chan *part, finished chan s
 		// Each is stopped in its turn, not by ctx.
 		var running context.Context
 		running, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		began := make(chan struct{})
-		go s.run(running, p, began, failed)
-		<-began
+		go s.run(running, p, failed)
 	}
 	go func() {
 		for _, p := range s.parts {
