@@ -5,7 +5,7 @@
 -- ARGV[1]  group
 -- ARGV[2]  the consumer that asks
 -- Returns  'late' if its own deadline has passed, else {how many entries it owns, how many failures are kept, the
---          first entry that is pending or '', consumer, 'left', 'passed' or 'absent', …}
+--          first entry that is pending or '', consumer, 'left', 'passed' or 'absent', its deadline or '', …}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local mine = redis.pcall('ZSCORE', KEYS[2], ARGV[2])
@@ -24,6 +24,7 @@ for _, owner in ipairs(pending[4] or {}) do
     if not deadline or tonumber(deadline) <= now then
       found[#found + 1] = owner[1]
       found[#found + 1] = not deadline and 'absent' or tonumber(deadline) == 0 and 'left' or 'passed'
+      found[#found + 1] = deadline or ''
     end
   end
 end

@@ -66,6 +66,7 @@ type Group struct {
 	left     bool
 	// Until then nothing is claimed (quiet), and nothing but from who left (new).
 	quietUntil, newUntil time.Time
+	trouble              time.Time // when a renewal last failed or was slow
 
 	looks map[string]*look // by stream; the sweep's own
 }
@@ -87,13 +88,17 @@ func (g *Group) Retry() string { return rediskey.Retry(g.Topic, g.Name) }
 //
 // After a late one, which found the deadline passed or lost, [Group.Sweep] claims
 // nothing for a whole lease: whatever kept this consumer from renewing may have kept its
-// peers. For one lease from its first renewal it claims only from who has left.
+// peers. After one that failed or was slow, peers whose deadline passed meanwhile get half
+// a lease to renew it. For one lease from its first renewal it claims only from who has left.
 func (g *Group) Renew(ctx context.Context) error {
 	if err := enter(ctx, g.leasing); err != nil {
 		return g.fail("renew the lease of", err)
 	}
 	defer leave(g.leasing)
-	return g.fail("renew the lease of", g.renew(ctx))
+	began := time.Now()
+	err := g.renew(ctx)
+	g.note(began, err)
+	return g.fail("renew the lease of", err)
 }
 
 func (g *Group) renew(ctx context.Context) error {

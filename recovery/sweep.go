@@ -74,6 +74,8 @@ type look struct {
 	suspects []string
 	// reached is where the last look at a consumer's list ended, if not at its end.
 	reached map[string]string
+	// passed are the owners whose deadline had passed at the last look.
+	passed map[string]sighting
 	// failures is where the last look at the failures ended.
 	failures uint64
 }
@@ -91,12 +93,13 @@ type sweep struct {
 
 // The states of an owner.
 const (
-	hasLeft  = "left"
-	isAbsent = "absent" // it has no deadline here
+	hasLeft   = "left"
+	hasPassed = "passed" // its deadline has
+	isAbsent  = "absent" // it has no deadline here
 )
 
 // owner is a consumer with pending entries that is not known to be alive.
-type owner struct{ name, state string }
+type owner struct{ name, state, deadline string }
 
 func (s *sweep) run(ctx context.Context) error {
 	keys := []string{s.stream, rediskey.Leases(s.Topic, s.Name), rediskey.Failed(s.Topic, s.Name)}
@@ -116,6 +119,7 @@ func (s *sweep) run(ctx context.Context) error {
 	maps.DeleteFunc(s.reached, func(name, _ string) bool { // who has nothing pending any more
 		return name != s.Consumer && !slices.ContainsFunc(owners, func(o owner) bool { return o.name == name })
 	})
+	s.see(owners)
 	if own > 0 || len(s.suspects) > 0 {
 		if err := s.findOwn(ctx); err != nil {
 			return err
@@ -132,7 +136,7 @@ func (s *sweep) run(ctx context.Context) error {
 
 func readOwners(reply any) (own, failures int64, first string, owners []owner, err error) {
 	items, _ := reply.([]any)
-	if len(items) < 3 || len(items)%2 == 0 {
+	if len(items) < 3 || len(items)%3 != 0 {
 		return 0, 0, "", nil, unexpected(reply)
 	}
 	own, isOwn := items[0].(int64)
@@ -141,8 +145,8 @@ func readOwners(reply any) (own, failures int64, first string, owners []owner, e
 	if !isOwn || !isFailures || err != nil {
 		return 0, 0, "", nil, unexpected(reply)
 	}
-	for pair := range slices.Chunk(names[1:], 2) {
-		owners = append(owners, owner{pair[0], pair[1]})
+	for o := range slices.Chunk(names[1:], 3) {
+		owners = append(owners, owner{o[0], o[1], o[2]})
 	}
 	return own, failures, names[0], owners, nil
 }
@@ -153,7 +157,7 @@ func (s *sweep) claimAll(ctx context.Context, owners []owner) error {
 	rand.Shuffle(len(owners), func(i, j int) { owners[i], owners[j] = owners[j], owners[i] })
 	for _, o := range owners {
 		some, all := s.claims()
-		if !some || !all && o.state != hasLeft {
+		if !some || !all && o.state != hasLeft || o.state == hasPassed && !s.surely(o) {
 			s.swept.Waits = true
 			continue
 		}

@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -146,4 +147,42 @@ func TestDEL04_ARecordThatIsGoneAfterTheClaimIsAcknowledged(t *testing.T) {
 	require.Equal(t, ids[1:2], swept.Gone)
 	require.Equal(t, []string{ids[0], ids[2]}, pendingIDs(t, rdb, topic, ""))
 	require.Empty(t, failuresOf(t, rdb, topic))
+}
+
+// An outage ends that was shorter than a lease: who renewed just before it still has a
+// lease, and is not to claim from who renewed some time before, and is about to again.
+func TestDUP06_AfterTroubleWithTheServerPeersGetTheirChanceToRenew(t *testing.T) {
+	t.Parallel()
+	p, rdb := through(t)
+	topic, early := abandon(t, rdb, "early", 1)
+	publish(t, rdb, topic, 2)
+	readAs(t, rdb, topic, "g", "slow", 1)
+	dead := readAs(t, rdb, topic, "g", "dead", 1)
+	lease(t, rdb, topic, "g", "slow", time.Hour)
+	lease(t, rdb, topic, "g", "dead", time.Hour)
+	a := recovery.NewGroup(rdb, topic, "g", "a")
+	a.Lease = 3 * time.Second
+	renew := func() bool { return a.Renew(t.Context()) == nil }
+	require.Eventually(t, func() bool { // until it is new no longer
+		taken, _ := sweep(t, a, topic, 0)
+		return renew() && len(taken) == len(early)
+	}, patience, 50*time.Millisecond)
+
+	p.Cut()
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.Error(t, a.Renew(short))
+	p.Heal()
+	silence(t, rdb, topic, "slow", "dead")
+	require.Eventually(t, renew, patience, time.Millisecond)
+	taken, swept := sweep(t, a, topic, 0)
+	require.Empty(t, taken)
+	require.True(t, swept.Waits)
+	lease(t, rdb, topic, "g", "slow", time.Hour) // it renews
+	require.Eventually(t, func() bool {
+		taken, _ = sweep(t, a, topic, 0)
+		return len(taken) > 0 || !renew()
+	}, patience, 50*time.Millisecond)
+	require.Equal(t, dead, entryIDs(taken), "of who does not, it claims")
+	require.Len(t, pendingIDs(t, rdb, topic, "slow"), 1)
 }

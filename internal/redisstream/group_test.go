@@ -1,6 +1,7 @@
 package redisstream_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -172,4 +173,42 @@ func TestDLQ10_ConfigRefusesWhatCannotWork(t *testing.T) {
 		require.ErrorIs(t, err, es.ErrInvalid, what)
 		require.ErrorContains(t, err, what)
 	}
+}
+
+// cancelAfter ends a context as soon as a command was answered.
+type cancelAfter struct {
+	command string
+	cancel  context.CancelFunc
+}
+
+func (h cancelAfter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h cancelAfter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h cancelAfter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == h.command {
+			h.cancel()
+		}
+		return err
+	}
+}
+
+// What could never begin says so, also where it is told to end at that moment.
+func TestASubscriptionThatCannotBeginSaysSoAtItsEndToo(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	topic := freshTopic()
+	publish(t, rdb, topic, "a|1")
+	c := config(topic)
+	c.Start = ""
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rdb.AddHook(cancelAfter{command: "xlen", cancel: cancel})
+	require.ErrorIs(t, redisstream.Subscribe(ctx, rdb, c, decode, nil), es.ErrStartRequired)
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+	require.NoError(t, redisstream.Subscribe(ctx, rdb, c, decode, nil), "it was to end before it had begun")
 }
