@@ -141,7 +141,7 @@ var mutants = map[string]mutant{
 		}
 		return b
 	}),
-	"everybody may publish": outbox("a note stands until its commits are published", func(b badOutbox) badOutbox {
+	"everybody may publish": outbox("LOST-09 a note stands until its commits are published", func(b badOutbox) badOutbox {
 		b.append = func(a es.Appended, o es.AppendOptions) es.Appended {
 			a.Publish = o.Note
 			return a

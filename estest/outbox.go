@@ -22,14 +22,14 @@ func TestOutbox[S OutboxStore](t *testing.T, newStore func(t *testing.T, types .
 	open := func(t *testing.T, types ...es.Types) OutboxStore { return newStore(t, types...) }
 	runChecks(t, open, []check[OutboxStore]{
 		{"without a note there is nothing to publish", noteNone},
-		{"a note stands until its commits are published", noteLife},
+		{"LOST-09 a note stands until its commits are published", noteLife},
 		{"a note of several commits stands at the first", noteBatch},
 		{"several are published at once", noteThrough},
 		{"a note elsewhere is left as it is", noteElsewhere},
 		{"STO-02 the same again is answered by the note", noteSame},
 		{"a refused append leaves no note", noteRefused},
 		{"an append without a note leaves a standing one", noteMixed},
-		{"all notes are listed, each once", noteList},
+		{"LOST-09 all notes are listed, each once", noteList},
 		{"types are worlds of their own", noteTypes},
 		{"what cannot be noted", noteFaults},
 		{"publishers that follow the notes publish all in order", notePublishers},

@@ -8,12 +8,12 @@
 //	DLQ-01 -02 (a process that exits) -03 -04 -05 -08 -09 -10
 //	FAIL-01 -03 -04 (a start; the ack is recovery's) -05 -06 -09 -10 -11
 //	CONN-01 -02 -03 -04 -06 -07 -08 -11 -13 -14 -15
-//	CLU-01 -04, BIG-02 -04 -05 (in small), EVO-08
+//	CLU-01 -04 -09, BIG-02 -04 -05 (in small), EVO-08
 //
 // Elsewhere, or later:
 //
 //	LOST-05, DEL-04…-09, DUP-09, -11, -12, BIG-01  the sweep's and the trim's own: package recovery
-//	LOST-09         the outbox: packages aggregate and eventstore
+//	LOST-09         the outbox: estest
 //	DUP-01, DUP-14  package commandbus: the buses make the ids and the consumers' names
 //	DUP-08          a stuck handler keeps its worker and its key, others flow; a limit is es.Timeout, a metric is missing
 //	CONN-10         certificates: package redisurl; a bus takes the client that it is given

@@ -84,3 +84,21 @@ func TestLOST08_ReplicasAreNotAsked(t *testing.T) {
 		}
 	}
 }
+
+// The client was given names: the clone that reads has them too.
+func TestCLU09_MessagesFlowAfterAllAddressesOfAClusterChanged(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 0)
+	rdb := redis.NewClusterClient(c.NamedOptions())
+	t.Cleanup(func() { _ = rdb.Close() })
+	topic := freshTopic()
+	var seen calls
+	r := start(t, rdb, config(topic), seen.handle)
+	send(t, rdb, topic, "a|before")
+	eventually(t, "it is handled", func() bool { return seen.count("a|before") > 0 })
+	c.Move(t) // by its end none of the old addresses answers any more
+	send(t, rdb, topic, "a|after")
+	eventually(t, "it goes on", func() bool { return seen.count("a|after") > 0 })
+	drained(t, rdb, topic)
+	r.end(t)
+}
