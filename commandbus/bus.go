@@ -5,6 +5,7 @@ package commandbus
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -24,6 +25,10 @@ type Bus struct {
 	// Middleware wraps the handlers of every subscription. A panic of a handler is an
 	// error in any case.
 	Middleware []es.Middleware
+	// Observer is told what becomes of messages. Defaults to none.
+	Observer es.Observer
+	// Logger hears what no caller can be told. Defaults to [slog.Default].
+	Logger *slog.Logger
 	// Requests is asked, in a group that is SharedWithWow, whether a command that a Kotlin
 	// process took itself was carried out: one that was not is handled. An eventstore.Store
 	// can tell. Without it such commands are handled all; the store then tells repeats.
@@ -48,6 +53,10 @@ func New(rdb redis.UniversalClient, codec es.Codec) *Bus {
 // commands: Wow's, so that Kotlin processes may share it.
 func Group(context string) string { return context + ".CommandDispatcher" }
 
+func (b *Bus) publisher() redisstream.Publisher {
+	return redisstream.Publisher{Redis: b.rdb, Observer: b.Observer, Logger: b.Logger}
+}
+
 func (b *Bus) id() string {
 	if b.NewID != nil {
 		return b.NewID()
@@ -64,7 +73,7 @@ func (b *Bus) Send(ctx context.Context, c es.Command) error {
 	if err == nil {
 		var data []byte
 		if data, err = b.codec.EncodeCommand(&c); err == nil {
-			err = redisstream.Publish(ctx, b.rdb, rediskey.Command(c.Aggregate.Type), data)
+			err = b.publisher().Publish(ctx, rediskey.Command(c.Aggregate.Type), data)
 		}
 	}
 	if err != nil {
@@ -127,7 +136,9 @@ func (b *Bus) with(op string, s es.Subscription, f func(redisstream.Config) erro
 		}
 	}
 	if err == nil {
-		err = f(redisstream.NewConfig(s, b.id(), rediskey.Command))
+		c := redisstream.NewConfig(s, b.id(), rediskey.Command)
+		c.Observer, c.Logger = b.Observer, b.Logger
+		err = f(c)
 	}
 	if err != nil {
 		return &es.Error{Op: op + " to commands", Err: err}

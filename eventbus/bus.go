@@ -4,6 +4,7 @@ package eventbus
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -22,6 +23,10 @@ type Bus struct {
 	// Middleware wraps the handlers of every subscription. A panic of a handler is an
 	// error in any case.
 	Middleware []es.Middleware
+	// Observer is told what becomes of messages. Defaults to none.
+	Observer es.Observer
+	// Logger hears what no caller can be told. Defaults to [slog.Default].
+	Logger *slog.Logger
 
 	rdb   redis.UniversalClient
 	codec es.Codec
@@ -36,6 +41,10 @@ func New(rdb redis.UniversalClient, codec es.Codec) *Bus {
 // Group is the name of a processor's group, as Wow names it: its own are
 // DomainEventDispatcher, ProjectionDispatcher and StatelessSagaDispatcher.
 func Group(context, processor string) string { return context + "." + processor }
+
+func (b *Bus) publisher() redisstream.Publisher {
+	return redisstream.Publisher{Redis: b.rdb, Observer: b.Observer, Logger: b.Logger}
+}
 
 func (b *Bus) id() string {
 	if b.NewID != nil {
@@ -65,7 +74,7 @@ func (b *Bus) Publish(ctx context.Context, commits ...es.Commit) error {
 			return &es.Error{Op: "publish", Aggregate: c.Aggregate, Version: c.Version, RequestID: c.RequestID, Err: err}
 		}
 	}
-	if err := redisstream.Publish(ctx, b.rdb, rediskey.Event(first.Type), messages...); err != nil {
+	if err := b.publisher().Publish(ctx, rediskey.Event(first.Type), messages...); err != nil {
 		return &es.Error{Op: "publish", Aggregate: first, Version: commits[0].Version, RequestID: commits[0].RequestID, Err: err}
 	}
 	return nil
@@ -110,7 +119,9 @@ func (b *Bus) with(op string, s es.Subscription, f func(redisstream.Config) erro
 		}
 	}
 	if err == nil {
-		err = f(redisstream.NewConfig(s, b.id(), rediskey.Event))
+		c := redisstream.NewConfig(s, b.id(), rediskey.Event)
+		c.Observer, c.Logger = b.Observer, b.Logger
+		err = f(c)
 	}
 	if err != nil {
 		return &es.Error{Op: op + " to commits", Err: err}

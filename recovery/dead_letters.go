@@ -18,10 +18,16 @@ var ErrNoGroup = fmt.Errorf("%w: group of the dead letter", es.ErrNotFound)
 
 // DeadLetters are the messages that groups could not handle, of all topics. It is safe
 // for concurrent use.
-type DeadLetters struct{ rdb redis.UniversalClient }
+type DeadLetters struct {
+	// Observer is told of each [es.Replayed] and [es.LettersExpired]; a panic of it is
+	// swallowed. It is set before the first call. Defaults to none.
+	Observer es.Observer
+
+	rdb redis.UniversalClient
+}
 
 // NewDeadLetters reads and moves the dead letters in rdb.
-func NewDeadLetters(rdb redis.UniversalClient) *DeadLetters { return &DeadLetters{rdb} }
+func NewDeadLetters(rdb redis.UniversalClient) *DeadLetters { return &DeadLetters{rdb: rdb} }
 
 // LetterFilter says which letters are meant: those that fit every field that is set.
 type LetterFilter struct {

@@ -45,6 +45,7 @@ func (d *DeadLetters) Expire(ctx context.Context, r Retention, topics ...string)
 		e, err := d.expire(ctx, topic, ms(r.MaxAge, 30*24*time.Hour), r.MaxCount)
 		if e.TooOld+e.TooMany > 0 {
 			all = append(all, e)
+			_ = es.Tell(ctx, d.Observer, es.LettersExpired{Topic: topic, TooOld: e.TooOld, TooMany: e.TooMany})
 		}
 		if err != nil {
 			return all, &es.Error{Op: "expire dead letters of " + clip(topic), Err: err}

@@ -60,6 +60,7 @@ func (d *DeadLetters) replay(ctx context.Context, l *Letter, fields Fields) (ret
 	}
 	switch r := readValues(reply); r.text(0) {
 	case "replayed":
+		_ = es.Tell(ctx, d.Observer, es.Replayed{Topic: l.Topic, Group: l.Group, Letter: l.ID})
 		return r.text(1), nil
 	case "group":
 		return "", ErrNoGroup

@@ -50,6 +50,8 @@ type Group struct {
 	SharedWithWow bool
 	// DeleteAcked has [Group.Ack] delete what no group needs any more.
 	DeleteAcked bool
+	// Observer is told of an [es.LeaseLost]. A panic of it is swallowed. Defaults to none.
+	Observer es.Observer
 	// Patience is how long a server may be loading, electing a master or busy before a
 	// call fails as [es.ErrUnavailable]. Defaults to 5 s.
 	Patience time.Duration
@@ -131,6 +133,9 @@ func (g *Group) renewDeadline(ctx context.Context, known int64) error {
 	deadline, ok := answer[1].(int64)
 	if !ok {
 		return unexpected(reply)
+	}
+	if answer[0] == "late" {
+		_ = es.Tell(ctx, g.Observer, es.LeaseLost{Topic: g.Topic, Group: g.Name, Consumer: g.Consumer})
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -29,6 +29,9 @@ type TrimOptions struct {
 	// LossyMaxLen is the length above which entries go whatever the groups have done
 	// with them: messages are lost. Defaults to no limit.
 	LossyMaxLen int64
+	// Observer is told of an [es.Trimmed] where entries went or were held back; a panic of
+	// it is swallowed. Defaults to none.
+	Observer es.Observer
 }
 
 // Trimmed is what [Trim] did.
@@ -77,6 +80,13 @@ func Trim(ctx context.Context, rdb redis.UniversalClient, topic string, o TrimOp
 		return Trimmed{}, trimError(topic, err)
 	}
 	done, groups, err := trim(ctx, rdb, topic, limits)
+	if len(done.HeldBack) > 0 || done.Removed+done.Lost > 0 {
+		told := es.Trimmed{Topic: topic, Removed: done.Removed, Lost: done.Lost}
+		for _, b := range done.HeldBack {
+			told.HeldBack = append(told.HeldBack, b.Group)
+		}
+		_ = es.Tell(ctx, o.Observer, told)
+	}
 	if err != nil {
 		return done, trimError(topic, err)
 	}

@@ -4,6 +4,7 @@ package statebus
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -23,6 +24,10 @@ type Bus[S any] struct {
 	// Middleware wraps the handlers of every subscription. A panic of a handler is an
 	// error in any case.
 	Middleware []es.Middleware
+	// Observer is told what becomes of messages. Defaults to none.
+	Observer es.Observer
+	// Logger hears what no caller can be told. Defaults to [slog.Default].
+	Logger *slog.Logger
 
 	rdb   redis.UniversalClient
 	codec es.Codec
@@ -36,6 +41,10 @@ func New[S any](rdb redis.UniversalClient, codec es.Codec) *Bus[S] {
 
 // Group is the name of a processor's group, as Wow names it: its own is SnapshotDispatcher.
 func Group(context, processor string) string { return context + "." + processor }
+
+func (b *Bus[S]) publisher() redisstream.Publisher {
+	return redisstream.Publisher{Redis: b.rdb, Observer: b.Observer, Logger: b.Logger}
+}
 
 func (b *Bus[S]) id() string {
 	if b.NewID != nil {
@@ -53,7 +62,7 @@ func (b *Bus[S]) Publish(ctx context.Context, e es.StateEvent) error {
 	if err == nil {
 		var data []byte
 		if data, err = b.codec.EncodeStateEvent(&e); err == nil {
-			err = redisstream.Publish(ctx, b.rdb, rediskey.State(e.Aggregate.Type), data)
+			err = b.publisher().Publish(ctx, rediskey.State(e.Aggregate.Type), data)
 		}
 	}
 	if err != nil {
@@ -104,7 +113,9 @@ func (b *Bus[S]) with(op string, s es.Subscription, f func(redisstream.Config) e
 		}
 	}
 	if err == nil {
-		err = f(redisstream.NewConfig(s, b.id(), rediskey.State))
+		c := redisstream.NewConfig(s, b.id(), rediskey.State)
+		c.Observer, c.Logger = b.Observer, b.Logger
+		err = f(c)
 	}
 	if err != nil {
 		return &es.Error{Op: op + " to states", Err: err}

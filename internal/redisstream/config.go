@@ -19,6 +19,8 @@ type Config struct {
 	Topics []string
 	// Consumer is this subscription's name in the group; no other one may have it.
 	Consumer string
+	// Observer is told what becomes of messages. Defaults to none.
+	Observer es.Observer
 	// Logger hears what no caller can be told. Defaults to slog.Default().
 	Logger *slog.Logger
 }

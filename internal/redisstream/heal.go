@@ -62,6 +62,7 @@ func (t *topic) heal(ctx context.Context, what string, err error) {
 		t.log.Warn(ctx, "group could not be made anew; trying on", "topic", t.name, "group", t.Group, "reason", err)
 		return
 	}
+	tell(ctx, t.subscription, es.GroupRestored{Topic: t.name, Group: t.Group, From: start})
 	t.log.Warn(ctx, "group was gone and is made anew", "topic", t.name, "group", t.Group, "from", string(start))
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/recovery"
 )
 
@@ -47,9 +48,13 @@ func (t *topic) look(ctx context.Context) {
 }
 
 func (t *topic) renew(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, t.Lease/3)
+	short, cancel := context.WithTimeout(ctx, t.Lease/3)
 	defer cancel()
-	if err := t.group.Renew(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	err := t.group.Renew(short)
+	if err == nil {
+		t.can(ctx, t.condition, toLease)
+	} else if !errors.Is(err, context.Canceled) {
+		t.cannot(ctx, t.condition, toLease, err)
 		t.log.Warn(ctx, "lease was not renewed; trying on", "topic", t.name, "group", t.Group, "reason", err)
 	}
 }
@@ -61,7 +66,7 @@ func (t *topic) sweep(ctx context.Context, stream string) {
 		for _, e := range entries {
 			own := &entry{stream: stream, id: e.ID, failures: e.Failures, deliveries: e.Deliveries, recovered: true}
 			own.meantFor(e.Function)
-			t.take(own, e.Fields)
+			t.take(ctx, own, e.Fields)
 		}
 	}
 	for {
@@ -75,7 +80,11 @@ func (t *topic) sweep(ctx context.Context, stream string) {
 			t.raiseFloor(swept.First, read)
 		}
 		t.lanes.release(room)
+		if swept.Claimed+swept.Found > 0 {
+			tell(ctx, t.subscription, es.Claimed{Topic: t.name, Group: t.Group, Claimed: swept.Claimed, Found: swept.Found})
+		}
 		if len(swept.Gone) > 0 {
+			tell(ctx, t.subscription, es.Missing{Topic: t.name, Group: t.Group, IDs: swept.Gone})
 			t.log.Warn(ctx, "pending entries are no longer in the stream", "topic", t.name, "group", t.Group, "ids", swept.Gone)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -92,7 +101,11 @@ func (t *topic) tidy(ctx context.Context) {
 	if _, err := recovery.Reap(ctx, t.rdb, t.name, recovery.ReapOptions{}); err != nil && ctx.Err() == nil {
 		t.log.Warn(ctx, "reaping dead consumers failed; trying on", "topic", t.name, "group", t.Group, "reason", err)
 	}
-	expired, err := recovery.NewDeadLetters(t.rdb).Expire(ctx, recovery.Retention{}, t.name)
+	letters := recovery.NewDeadLetters(t.rdb)
+	if t.Observer != nil {
+		letters.Observer = teller{t.subscription}
+	}
+	expired, err := letters.Expire(ctx, recovery.Retention{}, t.name)
 	if err != nil && ctx.Err() == nil {
 		t.log.Warn(ctx, "removing old dead letters failed; trying on", "topic", t.name, "group", t.Group, "reason", err)
 	}

@@ -31,11 +31,12 @@ func (t *topic) read(ctx context.Context) {
 		}
 		began := time.Now()
 		streams, err := c.read(ctx, t, n, waiting)
-		got := t.takeAll(streams)
+		got := t.takeAll(ctx, streams)
 		t.lanes.release(n)
 		switch {
 		case err == nil || errors.Is(err, redis.Nil):
 			wait = 0
+			t.can(ctx, t.condition, toRead)
 			if waiting && got == 0 && time.Since(began) < c.block/2 {
 				wait = c.block // something on the way does not let reads wait
 			}
@@ -44,6 +45,7 @@ func (t *topic) read(ctx context.Context) {
 			return
 		default:
 			c.fail(ctx)
+			t.cannot(ctx, t.condition, toRead, err)
 			t.heal(ctx, "reading failed; trying on", err)
 			wait = min(2*wait+100*time.Millisecond, 5*time.Second)
 			wait = wait/2 + jitter(wait/2+1)
@@ -54,7 +56,7 @@ func (t *topic) read(ctx context.Context) {
 	}
 }
 
-func (t *topic) takeAll(streams []redis.XStream) (n int) {
+func (t *topic) takeAll(ctx context.Context, streams []redis.XStream) (n int) {
 	for _, s := range streams {
 		for _, m := range s.Messages {
 			e, fields := &entry{stream: s.Stream, id: m.ID}, fieldsOf(m.Values)
@@ -64,7 +66,7 @@ func (t *topic) takeAll(streams []redis.XStream) (n int) {
 				e.meantFor(recovery.RetryFunction(fields))
 				fields, _, _, e.bad = recovery.ReadRetry(fields)
 			}
-			t.take(e, fields)
+			t.take(ctx, e, fields)
 			n++
 		}
 	}
@@ -85,9 +87,11 @@ func (t *topic) begin(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := t.group.Renew(ctx)
 		if err == nil {
+			t.can(ctx, t.condition, toLease)
 			break
 		}
 		t.log.Warn(ctx, "lease could not be taken; trying on", "topic", t.name, "group", t.Group, "reason", err)
+		t.cannot(ctx, t.condition, toLease, err)
 		pause(ctx, 200*time.Millisecond)
 	}
 	t.learn(ctx)

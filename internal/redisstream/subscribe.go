@@ -21,6 +21,8 @@ type subscription struct {
 	lanes  *lanes
 	topics []*topic
 	log    *limiter
+	// conditions are those of the topics, in their order.
+	conditions []*condition
 	// suspect is held while an entry is handled that several consumers died with.
 	suspect sync.Mutex
 }
@@ -41,6 +43,7 @@ func Subscribe(ctx context.Context, rdb redis.UniversalClient, c Config, d Decod
 	var done func()
 	s.rdb, done = masters(rdb)
 	defer done()
+	defer s.begun(ctx)()
 	if err := s.prepare(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -50,8 +53,8 @@ func Subscribe(ctx context.Context, rdb redis.UniversalClient, c Config, d Decod
 		return err
 	}
 	defer reads.close()
-	for _, name := range s.Topics {
-		s.topics = append(s.topics, newTopic(s, name, reads))
+	for i := range s.Topics {
+		s.topics = append(s.topics, newTopic(s, s.conditions[i], reads))
 	}
 	s.run(ctx)
 	return nil
@@ -66,6 +69,9 @@ func (s *subscription) prepare(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
+			for _, c := range s.conditions {
+				s.can(ctx, c, toBegin)
+			}
 			return nil
 		case errors.Is(err, es.ErrUnavailable):
 		case errors.Is(err, context.Cause(ctx)), ctx.Err() != nil && errors.Is(err, es.ErrUncertain):
@@ -74,6 +80,9 @@ func (s *subscription) prepare(ctx context.Context) error {
 			return err
 		}
 		s.log.Warn(ctx, "subscription cannot begin; trying on", "topics", s.Topics, "group", s.Group, "reason", err)
+		for _, c := range s.conditions {
+			s.cannot(ctx, c, toBegin, err)
+		}
 		pause(ctx, time.Second)
 	}
 	return nil

@@ -14,11 +14,12 @@ import (
 // topic is what a subscription does with one of its topics.
 type topic struct {
 	*subscription
-	name    string
-	retry   string // the stream of what is replayed to the group
-	group   *recovery.Group
-	reads   *reading
-	handled chan *entry
+	name      string
+	retry     string // the stream of what is replayed to the group
+	group     *recovery.Group
+	reads     *reading
+	handled   chan *entry
+	condition *condition
 
 	mu sync.Mutex
 	// held is every entry that is this process's to handle or to acknowledge, and
@@ -47,17 +48,21 @@ func (t *topic) keepPending(e *entry) {
 	}
 }
 
-func newTopic(s *subscription, name string, reads *reading) *topic {
+func newTopic(s *subscription, c *condition, reads *reading) *topic {
+	name := c.topic
 	g := recovery.NewGroup(s.rdb, name, s.Group, s.Consumer)
 	g.Lease, g.SharedWithWow, g.DeleteAcked = s.Lease, s.SharedWithWow, s.DeleteAcked
+	if s.Observer != nil {
+		g.Observer = teller{s}
+	}
 	return &topic{
-		subscription: s, name: name, retry: rediskey.Retry(name, s.Group), group: g, reads: reads,
+		subscription: s, name: name, retry: rediskey.Retry(name, s.Group), group: g, reads: reads, condition: c,
 		handled: make(chan *entry, 4*s.Prefetch), held: map[heldID]bool{},
 	}
 }
 
 // take makes an entry this process's own, and queues it. One that it holds already is passed over.
-func (t *topic) take(e *entry, fields recovery.Fields) {
+func (t *topic) take(ctx context.Context, e *entry, fields recovery.Fields) {
 	if !t.hold(e) {
 		return
 	}
@@ -68,7 +73,13 @@ func (t *topic) take(e *entry, fields recovery.Fields) {
 	if e.bad == nil {
 		e.bad = t.open(e, fields)
 	}
+	if t.Observer != nil {
+		tell(ctx, t.subscription, es.Received{Delivery: e.delivery()})
+	}
 	if e.bad != nil {
+		if t.Observer != nil {
+			t.tellUndecodable(ctx, e)
+		}
 		e.reason = reasonOf(e.bad)
 		e.key = t.name + "\x00\x00" + e.id // nothing waits behind what nobody can read
 	}
@@ -91,7 +102,7 @@ func (t *topic) hold(e *entry) bool {
 func (t *topic) open(e *entry, fields recovery.Fields) (err error) {
 	data, ok := fields.Get(Field)
 	if !ok {
-		return es.Corrupt("the entry has no field %q", Field)
+		return errNoField
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -155,7 +166,9 @@ func (t *topic) ack(ctx context.Context, stream string, entries []*entry) {
 		}
 		lost, err := t.group.Ack(ctx, stream, ids)
 		if err == nil {
+			t.can(ctx, t.condition, toSettle)
 			if len(lost) > 0 {
+				tell(ctx, t.subscription, es.TakenOver{Topic: t.name, Group: t.Group, IDs: lost})
 				t.log.Warn(ctx, "handled entries had gone to another consumer", "topic", t.name, "group", t.Group, "ids", lost)
 			}
 			break
@@ -163,6 +176,7 @@ func (t *topic) ack(ctx context.Context, stream string, entries []*entry) {
 		if ctx.Err() != nil {
 			return
 		}
+		t.cannot(ctx, t.condition, toSettle, err)
 		t.log.Warn(ctx, "acknowledging failed; trying on", "topic", t.name, "group", t.Group, "reason", err)
 	}
 	for _, e := range entries {

@@ -48,7 +48,19 @@ func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 		}
 	}
 	err := t.call(ctx, e)
+	tried := e.failures + 1
 	e.failed = es.FailuresOf(err, e.failed)
+	d := t.after(ctx, e, err)
+	if d > 0 && e.bad == nil && t.Observer != nil {
+		of := e.delivery()
+		of.Attempt = tried
+		tell(ctx, t.subscription, es.Retried{Delivery: of, After: d, Err: err})
+	}
+	return d
+}
+
+// after does with an entry what its handler's answer asks for.
+func (t *topic) after(ctx context.Context, e *entry, err error) time.Duration {
 	switch {
 	case err == nil:
 		t.done(ctx, e)
@@ -76,14 +88,31 @@ func (t *topic) done(ctx context.Context, e *entry) {
 	}
 }
 
-// call calls the handler; a panic is an error with its stack.
-func (t *topic) call(ctx context.Context, e *entry) (err error) {
+// call calls the handler and tells how it went.
+func (t *topic) call(ctx context.Context, e *entry) error {
+	d := e.delivery()
+	if t.Observer == nil {
+		return t.guarded(es.WithDelivery(ctx, d), e.msg)
+	}
+	began := time.Now()
+	err := t.guarded(es.WithDelivery(ctx, d), e.msg)
+	took := time.Since(began)
+	if err == nil {
+		tell(ctx, t.subscription, es.Handled{Delivery: d, Took: took})
+	} else {
+		tell(ctx, t.subscription, es.Failed{Delivery: d, Took: took, Err: err})
+	}
+	return err
+}
+
+// guarded calls the handler; a panic is an error with its stack.
+func (t *topic) guarded(ctx context.Context, msg any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v\n%s", es.ErrPanic, p, debug.Stack())
 		}
 	}()
-	return t.handle(es.WithDelivery(ctx, e.delivery()), e.msg)
+	return t.handle(ctx, msg)
 }
 
 // raise counts the delivery of an entry that this process did not read, before it is
@@ -128,7 +157,11 @@ func (t *topic) failed(ctx context.Context, e *entry, cause error) time.Duration
 // bury makes an entry a dead letter. Where that cannot be written the entry stays, and
 // is not handled again.
 func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, cause error) time.Duration {
-	t.log.Warn(ctx, "message cannot be handled", "topic", t.name, "group", t.Group, "id", e.id, "reason", string(reason), "error", cause)
+	shown := cause
+	if reason == recovery.Undecodable {
+		shown = nil // it may quote the message; the letter has it
+	}
+	t.log.Warn(ctx, "message cannot be handled", "topic", t.name, "group", t.Group, "id", e.id, "reason", string(reason), "error", shown)
 	if t.NoDeadLetters {
 		t.keepPending(e) // so that nobody takes it for lost
 		return 0
@@ -139,6 +172,9 @@ func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, caus
 		t.log.Warn(ctx, "dead letter was not written; the message stays pending", "topic", t.name, "group", t.Group, "id", e.id, "error", err)
 		e.bad, e.reason = cause, reason
 		return t.delay(3, err)
+	}
+	if err == nil {
+		t.tellBuried(ctx, e, reason, cause)
 	}
 	if err == nil && t.DeleteAcked {
 		if _, err := t.group.Ack(ctx, e.stream, []string{e.id}); err != nil {
