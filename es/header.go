@@ -8,6 +8,10 @@ const (
 	HeaderOperator     = "command_operator"
 	HeaderUserAgent    = "user_agent"
 	HeaderRemoteIP     = "remote_ip"
+	// HeaderTraceParent and HeaderTraceState are W3C's trace context. A commit takes them over
+	// from its command.
+	HeaderTraceParent = "traceparent"
+	HeaderTraceState  = "tracestate"
 	// HeaderLocalFirst is "true" where a Kotlin process took the message itself as well.
 	HeaderLocalFirst = "local_first"
 	// HeaderCommandDigest is the [Command].Digest of the command that a commit came from.
