@@ -203,6 +203,7 @@ func TestCompensationTakesTheCommitFromTheStore(t *testing.T) {
 		require.NoError(t, b.Publish(t.Context(), spoiled))
 		s.called(t, "mail", "stock", "bonus", "stock", "stock")
 		l := s.letters(t, rdb, 1)[0]
+		require.Eventually(t, func() bool { return len(got) == 1 }, 30*time.Second, 5*time.Millisecond, "the other group has it")
 		require.NoError(t, rdb.XTrimMaxLen(t.Context(), s.topic(), 0).Err(), "the stream holds it no more")
 		s.fail("stock", nil)
 		_, err = b.Compensate(t.Context(), store, l)

@@ -157,11 +157,11 @@ func (t *topic) failed(ctx context.Context, e *entry, cause error) time.Duration
 // bury makes an entry a dead letter. Where that cannot be written the entry stays, and
 // is not handled again.
 func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, cause error) time.Duration {
-	shown := cause
-	if reason == recovery.Undecodable {
-		shown = nil // it may quote the message; the letter has it
+	args := []any{"topic", t.name, "group", t.Group, "id", e.id, "reason", string(reason)}
+	if reason != recovery.Undecodable { // that error may quote the message; the letter has it
+		args = append(args, "error", cause)
 	}
-	t.log.Warn(ctx, "message cannot be handled", "topic", t.name, "group", t.Group, "id", e.id, "reason", string(reason), "error", shown)
+	t.log.Warn(ctx, "message cannot be handled", args...)
 	if t.NoDeadLetters {
 		t.keepPending(e) // so that nobody takes it for lost
 		return 0
