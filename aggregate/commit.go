@@ -23,7 +23,7 @@ var (
 		"command_wait_processor", "command_wait_function", headerChain, "command_wait_tail_stage",
 		"command_wait_tail_context", "command_wait_tail_processor", "command_wait_tail_function", es.HeaderOperator,
 	}
-	propagatedLast = []string{es.HeaderUserAgent, es.HeaderRemoteIP, es.HeaderTraceParent, es.HeaderTraceState}
+	propagatedLast = []string{es.HeaderUserAgent, es.HeaderRemoteIP}
 )
 
 func propagate(cmd *es.Command) es.Header {

@@ -8,8 +8,8 @@ const (
 	HeaderOperator     = "command_operator"
 	HeaderUserAgent    = "user_agent"
 	HeaderRemoteIP     = "remote_ip"
-	// HeaderTraceParent and HeaderTraceState are W3C's trace context. A commit takes them over
-	// from its command.
+	// HeaderTraceParent and HeaderTraceState are W3C's trace context. As in Wow, a commit
+	// does not take them over from its command: who publishes it sets them.
 	HeaderTraceParent = "traceparent"
 	HeaderTraceState  = "tracestate"
 	// HeaderLocalFirst is "true" where a Kotlin process took the message itself as well.

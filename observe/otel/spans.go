@@ -30,7 +30,7 @@ func (c carrier) Keys() []string {
 }
 
 // start begins the span of a message that is sent, in the trace of ctx; or, where ctx has
-// none, as for a commit that a relay publishes, in that of the header.
+// none, in that which the header carries already.
 func (t *Telemetry) start(ctx context.Context, name string, h es.Header, id es.AggregateID) (context.Context, trace.Span) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = w3c.Extract(ctx, carrier{&h})
