@@ -26,6 +26,18 @@ type Repository[S any] struct {
 	Snapshots es.SnapshotStore[S]
 	// Strategy says when a snapshot is saved. Defaults to every 50 versions.
 	Strategy es.SnapshotStrategy
+	// Events and States are where commits, and the states they led to, are published after
+	// they are stored; Outbox keeps the notes of what is not published yet. All processes
+	// that handle commands of the type must have the same buses, and one at least should run
+	// a [Relay]. Events and States default to none, Outbox to the Store, which must be one
+	// where Events is set.
+	Events es.EventPublisher
+	States es.StatePublisher
+	Outbox es.Outbox
+	// Notifier tells whoever waits for a command what became of it: once its commit is
+	// stored and published, and again once it is settled whether a snapshot is saved.
+	// Defaults to none.
+	Notifier es.Notifier
 	// NewID makes the ids of commands, commits and events; it must be safe for
 	// concurrent use. Defaults to an [es.IDGenerator] whose machine id is drawn at
 	// random; give one with a machine id of its own where ids are made at a high rate
@@ -42,9 +54,10 @@ type Repository[S any] struct {
 	// until one is saved. Defaults to slog.Default().
 	Logger *slog.Logger
 
-	once   sync.Once
-	warned warnings
-	turns  turns
+	once    sync.Once
+	warned  warnings
+	turns   turns
+	carrier carrier
 }
 
 // Handle carries out one command, at most once for its request id, and returns the
@@ -64,7 +77,9 @@ func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, 
 	}
 	cmd.Complete(r.NewID, time.Now())
 	if err := r.accepts(&cmd); err != nil {
-		return es.Result{}, located(&cmd, 0, err)
+		err = located(&cmd, 0, err)
+		r.processed(ctx, &cmd, 0, err)
+		return es.Result{}, err
 	}
 	var pauses backoff.BackOff // most commands need none
 	for uncertain := 0; ; {
@@ -83,14 +98,19 @@ func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, 
 				continue
 			}
 		}
-		return r.settle(ctx, &cmd, version, err)
+		result, err := r.settle(ctx, &cmd, version, err)
+		r.processed(ctx, &cmd, result.Version, err)
+		if err == nil {
+			r.decided(ctx, &cmd, result.Version)
+		}
+		return result, err
 	}
 }
 
 // maxUncertain is how many uncertain outcomes of one command are followed by another attempt.
 const maxUncertain = 2
 
-// attempt is the whole of event sourcing: load, decide, evolve, append. It returns the
+// attempt is the whole of event sourcing: load, decide, evolve, append, publish. It returns the
 // version that the aggregate is at, and whether this command took it there.
 func (r *Repository[S]) attempt(ctx context.Context, cmd *es.Command) (version int, done bool, err error) {
 	now, err := r.current(ctx, cmd)
@@ -109,10 +129,15 @@ func (r *Repository[S]) attempt(ctx context.Context, cmd *es.Command) (version i
 	if err := r.apply(&now.Snapshot, &commit); err != nil {
 		return version, false, err
 	}
-	if _, err := r.Store.Append(ctx, es.AppendOptions{}, commit); err != nil {
+	o := r.options(&now.Snapshot, &commit)
+	appended, err := r.Store.Append(ctx, o, commit)
+	if err != nil {
 		return version, false, err
 	}
+	r.publish(ctx, o, &commit, appended)
+	r.processed(ctx, cmd, commit.Version, nil)
 	r.save(ctx, &now)
+	r.decided(ctx, cmd, commit.Version)
 	return commit.Version, true, nil
 }
 
@@ -139,6 +164,7 @@ func (r *Repository[S]) settle(ctx context.Context, cmd *es.Command, version int
 		result.Version = found.Version
 		return result, located(cmd, found.Version, es.Refuse(es.ErrRequestReused))
 	case lookup == nil:
+		r.republish(ctx, &found)
 		result.Version, result.Duplicate = found.Version, true
 		return result, nil
 	case !errors.Is(lookup, es.ErrNotFound):
@@ -179,6 +205,9 @@ func (r *Repository[S]) defaults() {
 	}
 	if r.Logger == nil {
 		r.Logger = slog.Default()
+	}
+	if r.Events != nil && r.Outbox == nil {
+		r.Outbox = r.Store.(es.Outbox) //nolint:forcetypeassert // without notes no commit is safe: found at the first call
 	}
 }
 

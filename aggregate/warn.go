@@ -48,6 +48,7 @@ func (s *warnings) forget(id es.AggregateID) {
 	defer s.mu.Unlock()
 	delete(s.said, warning{id, unusable})
 	delete(s.said, warning{id, unsaved})
+	delete(s.said, warning{id, unpublished})
 }
 
 func (r *Repository[S]) warn(ctx context.Context, what string, m *es.Meta, reason error) {

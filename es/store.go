@@ -19,6 +19,8 @@ type AppendOptions struct {
 	// Note leaves a note in the outbox, in the same atomic step, for the caller to
 	// publish the commits and then to call [Outbox.Published]. Set it where there is a bus.
 	Note bool
+	// State is the state event of a single commit, for a store that publishes by itself.
+	State *StateEvent
 }
 
 // Appended says what the caller of [Appender.Append] does next.
@@ -28,6 +30,8 @@ type Appended struct {
 	Publish bool
 	// Same: the very same commits were stored already, by an earlier call whose reply was lost.
 	Same bool
+	// Published: the store has published them itself, and left no note.
+	Published bool
 }
 
 // Appender appends commits of one aggregate, with consecutive versions, all or nothing.
@@ -73,6 +77,13 @@ type Note struct {
 	Version   int
 }
 
+// Move is what one call of [Outbox].Published says.
+type Move struct {
+	Aggregate AggregateID
+	// From is where the note must stand, Through the last version that was published.
+	From, Through int
+}
+
 // Outbox is the notes that [AppendOptions].Note leaves.
 type Outbox interface {
 	// Unpublished yields all notes of a type.
@@ -81,6 +92,16 @@ type Outbox interface {
 	// or removes it where the store holds nothing newer, and returns where the note
 	// stands then: 0 = nowhere. A note that does not stand at from is left as it is.
 	Published(ctx context.Context, id AggregateID, from, through int) (next int, err error)
+	// PublishedAll does so for each of many, in one round trip. Where one failed, its next
+	// is -1 and the error is among those returned; the others are done.
+	PublishedAll(ctx context.Context, moves ...Move) (next []int, err error)
+}
+
+// Lease is what one process at a time holds.
+type Lease interface {
+	// Hold takes the lease, or takes it on, for d from now on by the clock of whoever keeps
+	// it. It is false where another process has it.
+	Hold(ctx context.Context, d time.Duration) (bool, error)
 }
 
 // SnapshotStore keeps the newest snapshot of each aggregate.

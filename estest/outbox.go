@@ -26,6 +26,7 @@ func TestOutbox[S OutboxStore](t *testing.T, newStore func(t *testing.T, types .
 		{"a note of several commits stands at the first", noteBatch},
 		{"several are published at once", noteThrough},
 		{"a note elsewhere is left as it is", noteElsewhere},
+		{"many notes are moved at once", noteMany},
 		{"STO-02 the same again is answered by the note", noteSame},
 		{"a refused append leaves no note", noteRefused},
 		{"an append without a note leaves a standing one", noteMixed},

@@ -1,6 +1,7 @@
 package estest
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -61,6 +62,35 @@ func notePublishers(t *testing.T, k kit[OutboxStore]) {
 	}
 	require.Equal(t, want, b.versions, "published in version order, each once, none missing")
 	requireNotes(t, k)
+}
+
+// noteMany moves the notes of many aggregates, among them one that cannot be.
+func noteMany(t *testing.T, k kit[OutboxStore]) {
+	var moves []es.Move
+	var want []int
+	for i := range 200 {
+		id := k.typ.ID(fmt.Sprintf("a-%d", i))
+		requireNoted(t, k.store, true, commitsOf(id, 1, 3)...)
+		moves = append(moves, es.Move{Aggregate: id, From: 1 + i%2, Through: 2 + i%3})
+		switch {
+		case i%2 == 1: // the note does not stand there
+			want = append(want, 1)
+		case 2+i%3 == 2:
+			want = append(want, 3)
+		default:
+			want = append(want, 0)
+		}
+	}
+	moves[100].From, want[100] = 0, -1
+	next, err := k.store.PublishedAll(t.Context(), moves...)
+	require.ErrorIs(t, err, es.ErrInvalid)
+	require.Equal(t, want, next)
+	for i, at := range want {
+		requireMoved(t, k.store, moves[i].Aggregate, es.MaxVersion+1, es.MaxVersion+1, max(at, map[bool]int{true: 1}[i == 100]))
+	}
+	next, err = k.store.PublishedAll(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, next)
 }
 
 func lastVersion(t *testing.T, s es.Finder, id es.AggregateID) (int, error) {

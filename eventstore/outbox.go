@@ -2,13 +2,16 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/internal/redisrun"
 	"github.com/headwater-go/headwater/lua"
 )
 
@@ -75,29 +78,71 @@ func note(t es.AggregateType, z redis.Z) (es.Note, error) {
 
 // Published implements [es.Outbox].
 func (s *Store) Published(ctx context.Context, id es.AggregateID, from, through int) (int, error) {
-	next, err := s.published(ctx, id, from, through)
-	return next, fail("published", id, through, "", err)
+	next, err := s.PublishedAll(ctx, es.Move{Aggregate: id, From: from, Through: through})
+	return max(next[0], 0), err
 }
 
-func (s *Store) published(ctx context.Context, id es.AggregateID, from, through int) (int, error) {
-	if err := id.Validate(); err != nil {
-		return 0, err
+// PublishedAll implements [es.Outbox].
+func (s *Store) PublishedAll(ctx context.Context, moves ...es.Move) ([]int, error) {
+	next, failed := make([]int, len(moves)), []error(nil)
+	replies := make([]*redis.Cmd, len(moves))
+	bad := func(i int, err error) {
+		next[i], failed = -1, append(failed, fail("published", moves[i].Aggregate, moves[i].Through, "", err))
 	}
-	if from < 1 || through < from {
-		return 0, es.Invalid("published versions %d to %d", from, through)
+	for i := range moves {
+		if err := checkMove(&moves[i]); err != nil {
+			bad(i, err)
+		}
 	}
-	key := rediskey.EventKeys(id)
-	answer, err := do(ctx, s, func() (any, error) {
-		return lua.MoveNote.Run(ctx, s.rdb, []string{key.Outbox, key.Stream}, key.Identity, from, through)
-	})
-	if err != nil {
-		return 0, err
+	if _, err := do(ctx, s, func() (any, error) { return nil, s.move(ctx, moves, next, replies) }); err != nil && len(moves) == 1 && next[0] == 0 {
+		bad(0, err)
+		return next, failed[0]
 	}
-	next, ok := answer.(int64)
-	if !ok {
-		return 0, unexpected(answer)
+	for i, reply := range replies {
+		switch {
+		case next[i] < 0:
+		case reply == nil:
+			bad(i, ctx.Err())
+		case reply.Err() != nil:
+			bad(i, redisrun.Explain(reply.Err()))
+		default:
+			at, ok := reply.Val().(int64)
+			if next[i] = int(at); !ok {
+				bad(i, unexpected(reply.Val()))
+			}
+		}
 	}
-	return int(next), nil
+	if len(failed) == 1 {
+		return next, failed[0]
+	}
+	return next, errors.Join(failed...)
+}
+
+func checkMove(m *es.Move) error {
+	if m.From < 1 || m.Through < m.From {
+		return es.Invalid("published versions %d to %d", m.From, m.Through)
+	}
+	return m.Aggregate.Validate()
+}
+
+// move sends the script once for each move but the bad ones. It may be repeated: a note
+// that was moved already is left where it is.
+func (s *Store) move(ctx context.Context, moves []es.Move, next []int, replies []*redis.Cmd) (err error) {
+	for _, known := range []bool{true, false} {
+		_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, m := range moves {
+				if next[i] == 0 {
+					key := rediskey.EventKeys(m.Aggregate)
+					replies[i] = lua.MoveNote.Queue(ctx, p, known, []string{key.Outbox, key.Stream}, key.Identity, m.From, m.Through)
+				}
+			}
+			return nil
+		})
+		if !slices.ContainsFunc(replies, func(c *redis.Cmd) bool { return c != nil && redisrun.Word(c.Err()) == "NOSCRIPT" }) {
+			break
+		}
+	}
+	return err
 }
 
 // PurgeOptions are the knobs of [Store.Purge].

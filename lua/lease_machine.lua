@@ -1,4 +1,4 @@
--- Leases a machine number to a holder that has it already, or takes it where nobody has.
+-- Leases a machine number, or any other thing, to a holder that has it already, or where nobody has.
 -- KEYS[1]  lease: STRING with the holder's token, which ends with the lease
 -- ARGV[1]  the holder's token
 -- ARGV[2]  for how many ms

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/headwater-go/headwater/es"
@@ -55,4 +56,17 @@ func (s *EventStore) Published(ctx context.Context, id es.AggregateID, from, thr
 		}
 	}
 	return st.note, nil
+}
+
+// PublishedAll implements [es.Outbox].
+func (s *EventStore) PublishedAll(ctx context.Context, moves ...es.Move) ([]int, error) {
+	next := make([]int, len(moves))
+	var failed []error
+	for i, m := range moves {
+		var err error
+		if next[i], err = s.Published(ctx, m.Aggregate, m.From, m.Through); err != nil {
+			next[i], failed = -1, append(failed, err)
+		}
+	}
+	return next, errors.Join(failed...)
 }

@@ -45,6 +45,9 @@ func Topics() string { return "headwater:{topics}" }
 // Machine is the STRING that holds the lease of one machine number.
 func Machine(number int) string { return "headwater:{machine." + strconv.Itoa(number) + "}" }
 
+// Lease is the STRING that the holder of a named lease keeps.
+func Lease(name string) string { return "headwater:{lease." + name + "}" }
+
 // Migration is the HASH in which a migration from older layouts keeps how far it is; id
 // stands for its manifest.
 func Migration(id string) string { return "headwater:{migrate." + id + "}" }
