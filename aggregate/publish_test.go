@@ -99,9 +99,10 @@ func TestHotAggregateDoesNotCaptureItsPublisher(t *testing.T) {
 	leave(t, r, id, 1)
 	rival := peer(r)
 	inside, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	p.hook(func(c es.Commit) error {
 		if c.Version == 1 {
-			close(inside)
+			once.Do(func() { close(inside) })
 			<-release
 		}
 		return nil
