@@ -65,7 +65,9 @@ type session struct {
 	url  string
 	// args stand for what differs from run to run.
 	args map[string]string
-	text strings.Builder
+	// volatile is what differs in every run beside what [normal] knows.
+	volatile *regexp.Regexp
+	text     strings.Builder
 }
 
 func newSession(t *testing.T, name, url string) *session {
@@ -106,6 +108,9 @@ func (s *session) once(args ...string) result {
 func (s *session) compare() {
 	path := filepath.Join("testdata", s.name+".golden")
 	got := normal(s.text.String())
+	if s.volatile != nil {
+		got = s.volatile.ReplaceAllString(got, "…")
+	}
 	if *update {
 		require.NoError(s.t, os.MkdirAll("testdata", 0o750))
 		require.NoError(s.t, os.WriteFile(path, []byte(got), 0o600))
