@@ -87,13 +87,13 @@ func (s *session) run(args ...string) {
 // once adds a run to the session.
 func (s *session) once(args ...string) result {
 	s.t.Helper()
-	real := make([]string, len(args))
+	given := make([]string, len(args))
 	for i, a := range args {
-		if real[i] = s.args[a]; real[i] == "" {
-			real[i] = a
+		if given[i] = s.args[a]; given[i] == "" {
+			given[i] = a
 		}
 	}
-	r := run(s.t, s.url, real...)
+	r := run(s.t, s.url, given...)
 	fmt.Fprintf(&s.text, "$ headwater %s\n%s", strings.Join(args, " "), r.out)
 	for line := range strings.Lines(r.err) {
 		s.text.WriteString("! " + line)

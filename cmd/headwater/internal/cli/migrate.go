@@ -100,25 +100,26 @@ func (a *app) migrateAudit() *cobra.Command {
 	var types, accept []string
 	var names string
 	var keysOnly bool
-	c := a.step("audit", "Find all keys of older layouts, and what is wrong with them", `Find all keys of older layouts, on every master, and everything that would keep them from
+	c := a.step("audit", "Find all keys of older layouts, and what is wrong with them",
+		`Find all keys of older layouts, on every master, and everything that would keep them from
 being copied. It writes nothing to the server. The manifest is written where --manifest
 names a file; one that was cut short is gone on with.`, &m, func(ctx context.Context) (migrate.Outcome, error) {
-		audit := migrate.Audit{Pace: a.pace(&m), KeysOnly: keysOnly}
-		for _, text := range types {
-			t, err := inspect.ParseType(text)
-			if err != nil {
+			audit := migrate.Audit{Pace: a.pace(&m), KeysOnly: keysOnly}
+			for _, text := range types {
+				t, err := inspect.ParseType(text)
+				if err != nil {
+					return migrate.Unfinished, err
+				}
+				audit.Types = append(audit.Types, t)
+			}
+			for _, code := range accept {
+				audit.Accept = append(audit.Accept, migrate.Code(code))
+			}
+			if err := readNames(names, &audit); err != nil {
 				return migrate.Unfinished, err
 			}
-			audit.Types = append(audit.Types, t)
-		}
-		for _, code := range accept {
-			audit.Accept = append(audit.Accept, migrate.Code(code))
-		}
-		if err := readNames(names, &audit); err != nil {
-			return migrate.Unfinished, err
-		}
-		return a.audit(ctx, audit, m.manifest)
-	})
+			return a.audit(ctx, audit, m.manifest)
+		})
 	f := c.Flags()
 	f.StringSliceVar(&types, "type", nil, "an aggregate type to migrate; may be repeated (default: all that are found)")
 	f.StringSliceVar(&accept, "accept", nil, "code of a problem that shall not block; may be repeated")

@@ -17,33 +17,36 @@ import (
 func (a *app) migrateCopy() *cobra.Command {
 	var m migration
 	var dry bool
-	c := a.step("copy", "Write the canonical keys that a manifest lists (writes)", `Write the canonical keys that a manifest lists. It removes nothing and overwrites nothing;
+	c := a.step("copy", "Write the canonical keys that a manifest lists (writes)",
+		`Write the canonical keys that a manifest lists. It removes nothing and overwrites nothing;
 what was copied before is compared and counted. --dry-run compares and writes nothing.`, &m, func(ctx context.Context) (migrate.Outcome, error) {
-		return a.apply(ctx, &m, func(source, target redis.UniversalClient, f io.ReadSeeker) (migrate.Result, error) {
-			return migrate.Copy{Pace: a.pace(&m), DryRun: dry}.Run(ctx, source, target, f)
+			return a.apply(ctx, &m, func(source, target redis.UniversalClient, f io.ReadSeeker) (migrate.Result, error) {
+				return migrate.Copy{Pace: a.pace(&m), DryRun: dry}.Run(ctx, source, target, f)
+			})
 		})
-	})
 	c.Flags().BoolVar(&dry, "dry-run", false, "read and compare, and write nothing")
 	return c
 }
 
 func (a *app) migrateVerify() *cobra.Command {
 	var m migration
-	return a.step("verify", "Compare both sides with the manifest, byte by byte", `Compare both sides with the manifest: checksums of commits and versions, request sets,
+	return a.step("verify", "Compare both sides with the manifest, byte by byte",
+		`Compare both sides with the manifest: checksums of commits and versions, request sets,
 indexes, snapshots and reservations; and look for keys that the manifest does not list. That
 it passed is noted in the target, for finish. To replay aggregates through a service's own
 decider as well, use package migrate from Go.`, &m, func(ctx context.Context) (migrate.Outcome, error) {
-		return a.apply(ctx, &m, func(source, target redis.UniversalClient, f io.ReadSeeker) (migrate.Result, error) {
-			return migrate.Verify{Pace: a.pace(&m)}.Run(ctx, source, target, f)
+			return a.apply(ctx, &m, func(source, target redis.UniversalClient, f io.ReadSeeker) (migrate.Result, error) {
+				return migrate.Verify{Pace: a.pace(&m)}.Run(ctx, source, target, f)
+			})
 		})
-	})
 }
 
 func (a *app) migrateFinish() *cobra.Command {
 	var m migration
 	var stopped bool
 	var old string
-	c := a.step("finish", "Remove the old keys that a manifest lists (writes)", `Remove the old keys that a manifest lists, and nothing else, once verify has passed for it.
+	c := a.step("finish", "Remove the old keys that a manifest lists (writes)",
+		`Remove the old keys that a manifest lists, and nothing else, once verify has passed for it.
 From its first removal on there is no rollback.
 
 Old writers must be stopped: prove it with --old-writers-file, a file with the URL of the
@@ -77,7 +80,8 @@ old service's user, whose right to write was withdrawn; or say it with --writers
 
 func (a *app) migrateRollback() *cobra.Command {
 	var m migration
-	c := a.step("rollback", "Remove the canonical keys that a copy wrote (writes)", `Remove the canonical keys that a copy wrote, where nobody has changed them since and their
+	c := a.step("rollback", "Remove the canonical keys that a copy wrote (writes)",
+		`Remove the canonical keys that a copy wrote, where nobody has changed them since and their
 source is as it was audited. Once finish has begun it is refused.`, &m, nil)
 	yes := yesFlag(c)
 	a.onRun(c, func(ctx context.Context) (migrate.Outcome, error) {

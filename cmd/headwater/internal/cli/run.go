@@ -104,7 +104,8 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or not confirmed, 3 not found
 	f.StringVar(&a.urlFlag, "redis", "", "URL of the server, without a password (default: REDIS_URL)")
 	f.StringVar(&a.urlFile, "redis-file", "", "file whose first line is the URL of the server")
 	f.BoolVar(&a.json, "json", a.json, "print one JSON document, also for errors")
-	root.AddCommand(a.aggregates(), a.events(), a.snapshots(), a.streams(), a.groups(), a.dlq(), a.outbox(), a.prepare(), a.doctor(), a.migrate(), a.top(), a.bench())
+	root.AddCommand(a.aggregates(), a.events(), a.snapshots(), a.streams(),
+		a.groups(), a.dlq(), a.outbox(), a.prepare(), a.doctor(), a.migrate(), a.top(), a.bench())
 	return root
 }
 

@@ -154,7 +154,9 @@ func (l *look) topic(ctx context.Context, rdb redis.UniversalClient, topic strin
 	groups, err := inspect.ReadGroups(ctx, rdb, topic)
 	for i := range groups {
 		g := &groups[i]
-		l.Groups = append(l.Groups, groupLook{Topic: g.Topic, Group: g.Name, Lag: g.Unread, Pending: g.Pending, OldMS: g.OldestMS, Failing: g.Failing, Live: g.Live()})
+		l.Groups = append(l.Groups, groupLook{
+			Topic: g.Topic, Group: g.Name, Lag: g.Unread, Pending: g.Pending, OldMS: g.OldestMS, Failing: g.Failing, Live: g.Live(),
+		})
 	}
 	return err
 }
@@ -193,7 +195,10 @@ func (a *app) draw(w io.Writer, l *look, over bool) {
 		b.WriteString("\x1b[H\x1b[2J")
 	}
 	fmt.Fprintf(&b, "%s  %s   %s   %s\n\n", l.At, output.Clean(a.where), plural(l.Unpub, "unpublished note"), plural(l.Dead, "dead letter"))
-	servers := output.Table{Head: []string{"SERVER", "OPS/S", "MEMORY", "OF", "CLIENTS", "BLOCKED"}, Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true}}
+	servers := output.Table{
+		Head:  []string{"SERVER", "OPS/S", "MEMORY", "OF", "CLIENTS", "BLOCKED"},
+		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true},
+	}
 	for _, s := range l.Servers {
 		servers.Add(s.Addr, s.Ops, output.Bytes(s.Memory), size(s.MaxMemory), s.Clients, s.Blocked)
 	}

@@ -1,4 +1,4 @@
-package doctor
+package doctor //nolint:testpackage // it makes what no server of a test can be
 
 import (
 	"testing"

@@ -11,30 +11,30 @@ import (
 
 // needs are the commands of a service, each on a key of its kind.
 var needs = strings.Split(strings.TrimSpace(`
-ZADD {v2:es:a.b:0}:x 1 x
+ZADD {v2:es:a.b:0}:x 1 m
 ZCARD {v2:es:a.b:0}:x
 ZRANGEBYSCORE {v2:es:a.b:0}:x 0 1
 ZREVRANGE {v2:es:a.b:0}:x 0 0
-SADD {v2:es:a.b:0}:x:req_idx x
-SISMEMBER {v2:es:a.b:0}:x:req_idx x
+SADD {v2:es:a.b:0}:x:req_idx m
+SISMEMBER {v2:es:a.b:0}:x:req_idx m
 ZRANGEBYLEX {v2:es:a.b:0}:ids - +
 GET v2:snapshot:{a.b.x}
 GETRANGE v2:snapshot:{a.b.x} 0 1
-SET v2:snapshot:{a.b.x} x
-HSET v2:prepare:{a.b} value x
+SET v2:snapshot:{a.b.x} v
+HSET v2:prepare:{a.b} value v
 HGET v2:prepare:{a.b} value
-XADD a.b:event * msg x
+XADD a.b:event * msg m
 XGROUP CREATE a.b:event g 0
 XREADGROUP GROUP g c STREAMS a.b:event >
 XACK a.b:event g 1-1
 XPENDING a.b:event g
 XCLAIM a.b:event g c 0 1-1
 XINFO GROUPS a.b:event
-XADD {a.b:event}:dlq * x x
+XADD {a.b:event}:dlq * f v
 ZADD {a.b:event}:lease:g 1 c
-HSET {a.b:event}:failed:g x x
-SET wow:redis:message-bus:consumer-lease:x x
-EVALSHA x 0
+HSET {a.b:event}:failed:g f v
+SET wow:redis:message-bus:consumer-lease:h c
+EVALSHA h 0
 TIME
 EXISTS a.b:es:req_idx
 `), "\n")

@@ -16,7 +16,8 @@ func (v *visit) memory(context.Context) {
 			if strings.HasPrefix(policy, "allkeys-") {
 				level = Error
 			}
-			v.add("HW001", level, n.Addr, "maxmemory-policy is %s: when memory is full, the server removes keys", policy).fix = func(ctx context.Context) (string, error) {
+			found := v.add("HW001", level, n.Addr, "maxmemory-policy is %s: when memory is full, the server removes keys", policy)
+			found.fix = func(ctx context.Context) (string, error) {
 				return "set maxmemory-policy noeviction until the next restart; put it into redis.conf too", n.Client.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err()
 			}
 		}
