@@ -22,8 +22,8 @@ type write struct {
 
 	// What the server confirmed.
 	added, held, requests, indexed *redis.IntCmd
-	set                      *redis.BoolCmd
-	sets                     []*redis.BoolCmd
+	set                            *redis.BoolCmd
+	sets                           []*redis.BoolCmd
 }
 
 func isNil(err error) bool { return errors.Is(err, redis.Nil) }
