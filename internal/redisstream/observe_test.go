@@ -148,6 +148,8 @@ func TestPanicsOfAnObserverHarmNothing(t *testing.T) {
 	require.Len(t, told[es.Handled](w), 9, "the panic of one observer keeps nothing from the other")
 	require.Len(t, letters(t, rdb, topic), 2)
 	require.Positive(t, log.count("an observer panics"))
+	require.Equal(t, 1, log.count("reason=undecodable"))
+	require.Zero(t, log.count("no bar in it"), "the decoder's error may quote the message")
 }
 
 func TestAnObserverHearsOfClaimsAndLostEntries(t *testing.T) {
