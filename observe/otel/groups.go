@@ -34,8 +34,8 @@ func newGroups(rdb redis.UniversalClient) *groups {
 	return &groups{rdb: rdb, all: map[string]map[string]int{}}
 }
 
-func (g *groups) observe(o es.Observation) {
-	g.health.Observe(context.Background(), o)
+func (g *groups) observe(ctx context.Context, o es.Observation) {
+	g.health.Observe(ctx, o)
 	switch o := o.(type) {
 	case es.Subscribed:
 		g.add(o.Topic, o.Group, 1)

@@ -35,7 +35,7 @@ func (t *Telemetry) start(ctx context.Context, name string, h es.Header, id es.A
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = w3c.Extract(ctx, carrier{&h})
 	}
-	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(about(id)...))
+	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(about(id)...)) //nolint:spancheck // the caller ends it
 }
 
 // stamped is a copy of h that carries the trace of ctx; the caller's stays as it is.
@@ -48,8 +48,14 @@ func stamped(ctx context.Context, h es.Header) es.Header {
 	return h
 }
 
-// end ends a span. A refusal is the aggregate's answer, and no fault.
 func end(span trace.Span, err error) error {
+	mark(span, err)
+	span.End()
+	return err
+}
+
+// mark says how it went. A refusal is the aggregate's answer, and no fault.
+func mark(span trace.Span, err error) {
 	if err != nil {
 		kind := errorType(err)
 		span.SetAttributes(attribute.String("error.type", kind))
@@ -57,8 +63,6 @@ func end(span trace.Span, err error) error {
 			span.SetStatus(codes.Error, "")
 		}
 	}
-	span.End()
-	return err
 }
 
 func about(id es.AggregateID) []attribute.KeyValue {
@@ -132,6 +136,7 @@ func (t *Telemetry) Middleware(next es.MessageHandler) es.MessageHandler {
 			options = append(options, trace.WithLinks(trace.Link{SpanContext: from}))
 		}
 		ctx, span := t.tracer.Start(ctx, "handle "+name, options...)
+		defer span.End()
 		set := of(d.Topic, d.Group)
 		t.metrics.inFlight.Add(ctx, 1, set)
 		finished := false
@@ -140,7 +145,7 @@ func (t *Telemetry) Middleware(next es.MessageHandler) es.MessageHandler {
 			if !finished { // it panics; the bus makes an error of it
 				err = es.ErrPanic
 			}
-			_ = end(span, err)
+			mark(span, err)
 		}()
 		err = next(ctx, message)
 		finished = true

@@ -38,7 +38,7 @@ func TestATraceLeadsFromTheSenderToTheHandlerOfEvents(t *testing.T) {
 		Store: memory.NewEventStore(),
 	}
 	stored := func(ctx context.Context) (last es.Commit, err error) {
-		for last, err = range accounts.Store.Load(ctx, kind.ID("ann"), es.Versions{}) { //nolint:revive // the last one
+		for last, err = range accounts.Store.Load(ctx, kind.ID("ann"), es.Versions{}) {
 		}
 		return last, err
 	}

@@ -59,7 +59,7 @@ func (t *Telemetry) Close() error { return t.watch.Unregister() }
 
 // Observe implements [es.Observer].
 func (t *Telemetry) Observe(ctx context.Context, o es.Observation) {
-	t.groups.observe(o)
+	t.groups.observe(ctx, o)
 	t.metrics.observe(ctx, o)
 }
 
