@@ -153,7 +153,7 @@ func stuck(t *testing.T, rdb *redis.Client) {
 
 func ended(t *testing.T, rdb *redis.Client) {
 	t.Helper()
-	require.NoError(t, rdb.HSet(t.Context(), rediskey.Prepare("name", "key"), "value", "1", "ttlAt", 1_700_000_000_000).Err())
+	require.NoError(t, rdb.HSet(t.Context(), rediskey.Prepare("name", "old"), "value", "1", "ttlAt", 1_700_000_000_000).Err())
 }
 
 func old(t *testing.T, rdb *redis.Client) {
