@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -19,7 +18,6 @@ import (
 	"github.com/headwater-go/headwater/cmd/headwater/internal/cli"
 	"github.com/headwater-go/headwater/internal/rediskey"
 	"github.com/headwater-go/headwater/internal/redistest"
-	"github.com/headwater-go/headwater/recovery"
 )
 
 // reading are all commands that only read, over what [scenery] has planted.
