@@ -166,6 +166,7 @@ func TestTheOperatorProfileSuffices(t *testing.T) {
 	}
 	bury2 := runEnv(t, env, "dlq", "discard", "--all", "--yes")
 	require.Zero(t, bury2.code, bury2.err)
+	flush(t, admin)
 	departed(t, admin)
 	ended(t, admin)
 	fixed := runEnv(t, env, "doctor", "--fix")
