@@ -88,6 +88,7 @@ func TestATraceLeadsFromTheSenderToTheHandlerOfEvents(t *testing.T) {
 	again := es.NewCommand(kind.ID("bob"), deposit{"s3cret"})
 	again.Header.Set(es.HeaderTraceParent, commit.Header.Get(es.HeaderTraceParent))
 	require.NoError(t, k.Sender(commands).Send(context.Background(), again))
+	require.Equal(t, commit.Header.Get(es.HeaderTraceParent), again.Header.Get(es.HeaderTraceParent), "the sender's header stays as it is")
 	require.True(t, slices.ContainsFunc(k.spans.Ended(), func(s sdktrace.ReadOnlySpan) bool {
 		return s.Name() == "send deposit" && s.Parent().SpanID() == publish.SpanContext().SpanID()
 	}))
