@@ -10,7 +10,7 @@ BENCHTIME ?= 1s
 SECONDS ?= 600
 TOPOLOGY ?= standalone
 # What runs on every server there is: make matrix MATRIX='./eventstore'
-MATRIX ?= $(addprefix ./,$(wildcard eventstore snapshot preparekey recovery internal/redisstream commandbus eventbus statebus))
+MATRIX ?= $(addprefix ./,$(wildcard eventstore snapshot preparekey recovery internal/redisstream commandbus eventbus statebus migrate))
 # The root module and those below it, such as observe/otel.
 MODULES := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod */*/go.mod))
 MODULES := $(patsubst go.mod,.,$(MODULES))
@@ -45,7 +45,7 @@ soak: redis ## kill, pause, cut and restart everything for SECONDS (600) on TOPO
 	@go test -c -o .cache/soak.test ./internal/soak
 	@.cache/soak.test -test.run '^TestSoak$$' -test.timeout 0 -soak.seconds $(SECONDS) -soak.topology $(TOPOLOGY)
 
-matrix: redis ## run the stores' and the buses' tests on Redis 6.2, 7, 8.2 and Valkey 9
+matrix: redis ## run the tests of stores, buses and migration on Redis 6.2, 7, 8.2 and Valkey 9
 	@scripts/fetch-servers.sh
 	@scripts/matrix.sh $(MATRIX)
 

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,8 @@ func (s server) look(ctx context.Context) (place, error) {
 	if err != nil {
 		return p, s.blame(ctx, err)
 	}
-	p.Version = info["redis_version"]
-	if info["redis_mode"] == "cluster" && p.Mode != "cluster" {
+	p.Version = cmp.Or(info["valkey_version"], info["redis_version"])
+	if info["cluster_enabled"] == "1" && p.Mode != "cluster" {
 		return p, es.Invalid("the server is part of a cluster, and the client is no cluster client")
 	}
 	return p, nil
