@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/headwater-go/headwater/es"
 	"github.com/headwater-go/headwater/internal/rediskey"
+	"github.com/headwater-go/headwater/internal/redisrun"
 	"github.com/headwater-go/headwater/lua"
 )
 
@@ -32,8 +35,8 @@ func (s *Store) append(ctx context.Context, o es.AppendOptions, commits []es.Com
 	}
 	first := &commits[0]
 	key := rediskey.EventKeys(first.Aggregate)
-	keys := append(make([]string, 0, 5), key.Stream, key.Requests)
-	args := append(make([]any, 0, 3+2*len(commits)), strconv.Itoa(first.Version), "", "")
+	keys := append(make([]string, 0, 7), key.Stream, key.Requests)
+	args := append(make([]any, 0, 4+2*len(commits)), strconv.Itoa(first.Version), "", "")
 	if o.Note {
 		keys = append(keys, key.Outbox)
 		args[1] = key.Identity
@@ -56,7 +59,12 @@ func (s *Store) append(ctx context.Context, o es.AppendOptions, commits []es.Com
 	if err := s.guard(ctx, first.Aggregate.Type); err != nil {
 		return es.Appended{}, err
 	}
-	answer, err := s.run(ctx, keys, args)
+	topics, state := s.topics(o, commits, size)
+	answer, err := s.run(ctx, append(keys, topics...), append(args, state...))
+	if len(topics) > 0 && redisrun.Word(err) == "CROSSSLOT" { // a cluster after all; nothing was done
+		s.apart.Store(true)
+		answer, err = s.run(ctx, keys, args)
+	}
 	if err != nil {
 		return es.Appended{}, err
 	}
@@ -67,6 +75,27 @@ func (s *Store) append(ctx context.Context, o es.AppendOptions, commits []es.Com
 		}
 	}
 	return appended, err
+}
+
+// topics are the streams to which the script publishes a commit of size bytes, and what
+// it needs for that; none where it shall not, or where the buses would refuse it.
+func (s *Store) topics(o es.AppendOptions, commits []es.Commit, size int) (keys []string, args []any) {
+	if !s.Publish || !o.Note || len(commits) > 1 || size > DefaultMaxBytes || s.apart.Load() {
+		return nil, nil
+	}
+	if _, cluster := s.rdb.(*redis.ClusterClient); cluster {
+		return nil, nil
+	}
+	t := commits[0].Aggregate.Type
+	keys = append(keys, rediskey.Event(t))
+	if o.State != nil {
+		data, err := s.codec.EncodeStateEvent(o.State)
+		if err != nil || len(data) > DefaultMaxBytes {
+			return nil, nil // its publisher says what is wrong with it
+		}
+		keys, args = append(keys, rediskey.State(t)), append(args, data)
+	}
+	return keys, args
 }
 
 func (s *Store) run(ctx context.Context, keys []string, args []any) (any, error) {
@@ -129,6 +158,8 @@ func read(answer any, o es.AppendOptions) (es.Appended, error) {
 	switch word {
 	case "ok":
 		return es.Appended{Publish: o.Note}, nil
+	case "published":
+		return es.Appended{Published: true}, nil
 	case "noted":
 		return es.Appended{}, nil
 	case "same":

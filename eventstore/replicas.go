@@ -69,7 +69,7 @@ func (s *Store) replicated(ctx context.Context, script lua.Script, keys []string
 		}
 		return answer, err
 	})
-	if err != nil || answer != "ok" && answer != "noted" {
+	if err != nil || answer != "ok" && answer != "noted" && answer != "published" {
 		return answer, err // nothing was written
 	}
 	if n, err := replicas.Int64(); err != nil {

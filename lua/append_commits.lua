@@ -3,11 +3,13 @@
 -- KEYS[2]  requests: SET of the request ids of these commits
 -- then, with a note:          outbox: ZSET of identities by first unpublished version
 -- then, if version 1 is among them: ids: ZSET of the bucket's aggregate ids; purged: HASH of tombstones by index member
+-- then, with a note and one commit, to publish it as well: event topic: STREAM; and state topic: STREAM
 -- ARGV[1]  the first commit's version
 -- ARGV[2]  identity, to leave a note, or ''
 -- ARGV[3]  index member ('' unless the first version is 1)
--- ARGV[4…] request id and bytes of each commit
+-- ARGV[4…] request id and bytes of each commit; then, for a state topic, the bytes of the state event
 -- Returns  ok          appended; the note, if one was asked for, is this caller's
+--          published   appended and published; there is no note
 --          noted       appended; an older version is unpublished
 --          same        the very same commits are stored; same-ok if the note stands at the first of them
 --          request     a request id among them is known
@@ -16,7 +18,7 @@
 --          aggregate   another tenant holds the id
 --          version     the stream does not end at the version before
 --          argument    the version is not a plain positive integer
--- or the error of a command; whatever it answers but ok and noted, nothing is changed.
+-- or the error of a command; whatever it answers but ok, published and noted, nothing is changed.
 -- The way of the common case has no closure and no table of its own: they cost as much as a command.
 local version, identity, member = ARGV[1], ARGV[2], ARGV[3]
 if #version > 10 or not string.find(version, '^[1-9]%d*$') then return 'argument' end
@@ -29,6 +31,9 @@ if identity ~= '' then
 else
   ids, purged = KEYS[3], KEYS[4]
 end
+local topics = (outbox and 3 or 2) + (first == 1 and 2 or 0) -- how many keys stand before them
+local event, state = KEYS[topics + 1], KEYS[topics + 2]
+if event then last = 5 end
 
 local count = call('ZCARD', stream)
 if type(count) == 'table' then return count end
@@ -61,6 +66,17 @@ if fits then
   if not failure and first == 1 then
     local added = call('ZADD', ids, 0, member)
     if type(added) == 'table' then failure = added end
+  end
+  if not failure and event then
+    -- Where a note stands, an older version is unpublished. What cannot be published, or
+    -- not with its state, gets a note: its type is right, and memory was there so far.
+    local at = call('ZSCORE', outbox, identity)
+    if type(at) == 'table' then
+      failure = at
+    elseif not at and type(call('XADD', event, '*', 'msg', ARGV[5])) == 'string'
+      and (not state or type(call('XADD', state, '*', 'msg', ARGV[6])) == 'string') then
+      return 'published'
+    end
   end
   if not failure and outbox then
     local added = call('ZADD', outbox, 'NX', version, identity)
