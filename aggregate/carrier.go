@@ -142,11 +142,9 @@ func (r *Repository[S]) carry() {
 			}
 			continue
 		}
-		more := append(notes, r.moveAll(ctx, moves, func(n es.Note, err error) {
-			r.carrier.watch(r, n.Aggregate, n.Version)
-		})...)
-		more = append(more, r.overdue(ctx, due)...)
-		more, failed := r.advance(ctx, always, more, carryRounds)
+		notes = append(notes, r.moveAll(ctx, moves, func(n es.Note, _ error) { r.carrier.watch(r, n.Aggregate, n.Version) })...)
+		notes = append(notes, r.overdue(ctx, due)...)
+		more, failed := r.advance(ctx, always, notes, carryRounds)
 		r.carrier.follow(more)
 		for _, f := range failed {
 			r.warn(ctx, unpublished, &es.Meta{Aggregate: f.Aggregate, Version: f.Version}, f.err)

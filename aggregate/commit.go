@@ -83,5 +83,6 @@ func (r *Repository[S]) save(ctx context.Context, now *live[S]) {
 		r.warn(ctx, unsaved, &now.Meta, err)
 		return
 	}
+	now.saved, now.bad = now.Meta, nil
 	r.warned.forget(now.Aggregate)
 }

@@ -252,7 +252,7 @@ func (c *crash) die(t *testing.T) {
 // finish lets another process go on, and says that nothing was lost, done twice or left.
 func (c *crash) finish(t *testing.T) {
 	rdb := c.client()
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, wait := member(ctx, rdb, c.fate, nil, &noticeboard{})

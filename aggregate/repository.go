@@ -43,6 +43,11 @@ type Repository[S any] struct {
 	// random; give one with a machine id of its own where ids are made at a high rate
 	// in many processes.
 	NewID func() string
+	// Cached is how many aggregates are kept as their last command left them, so that the
+	// next one need not load them. Only a success comes from a kept one: before anything
+	// else is reported, the aggregate is loaded. A failover that loses commits which are then
+	// replaced by as many others goes unseen until an append fails. Defaults to none.
+	Cached int
 	// Attempts limits how often one command is tried when others change its aggregate
 	// at the same time. Defaults to 10. After an [es.ErrUncertain] it is tried again
 	// twice at most: each took as long as the store's client waits and retries by itself.
@@ -58,6 +63,7 @@ type Repository[S any] struct {
 	warned  warnings
 	turns   turns
 	carrier carrier
+	cache   cache[S]
 }
 
 // Handle carries out one command, at most once for its request id, and returns the
@@ -110,13 +116,26 @@ func (r *Repository[S]) Handle(ctx context.Context, cmd es.Command) (es.Result, 
 // maxUncertain is how many uncertain outcomes of one command are followed by another attempt.
 const maxUncertain = 2
 
-// attempt is the whole of event sourcing: load, decide, evolve, append, publish. It returns the
-// version that the aggregate is at, and whether this command took it there.
+// attempt tries a kept aggregate first. It may be old: then it is no answer.
 func (r *Repository[S]) attempt(ctx context.Context, cmd *es.Command) (version int, done bool, err error) {
+	if r.Cached > 0 && !cmd.Create {
+		if kept := r.cache.take(cmd); kept != nil {
+			version, done, err = r.try(ctx, cmd, kept)
+			if done || transient(err) {
+				return version, done, err
+			}
+		}
+	}
 	now, err := r.current(ctx, cmd)
 	if err != nil {
 		return 0, false, err
 	}
+	return r.try(ctx, cmd, &now)
+}
+
+// try is the whole of event sourcing but loading: decide, evolve, append, publish. It returns the
+// version that the aggregate is at, and whether this command took it there.
+func (r *Repository[S]) try(ctx context.Context, cmd *es.Command, now *live[S]) (version int, done bool, err error) {
 	version = now.Version
 	if err := check(&now.Meta, cmd); err != nil {
 		return version, false, err
@@ -136,8 +155,9 @@ func (r *Repository[S]) attempt(ctx context.Context, cmd *es.Command) (version i
 	}
 	r.publish(ctx, o, &commit, appended)
 	r.processed(ctx, cmd, commit.Version, nil)
-	r.save(ctx, &now)
+	r.save(ctx, now)
 	r.decided(ctx, cmd, commit.Version)
+	r.keep(now)
 	return commit.Version, true, nil
 }
 
