@@ -231,6 +231,7 @@ func TestDoctorOnACluster(t *testing.T) {
 func TestDoctorTellsWhatTheUserLacks(t *testing.T) {
 	t.Parallel()
 	rdb, url := healthy(t)
+	sinceSeven(t, rdb)
 	require.NoError(t, rdb.ACLSetUser(t.Context(), "reader", "on", ">pw", "~*", "+@read", "+@connection", "+@scripting", "+info", "+time", "-xinfo").Err())
 	r := runEnv(t, map[string]string{"REDIS_URL": strings.Replace(url, "redis://", "redis://reader:pw@", 1)}, "doctor", "--json")
 	require.Equal(t, 3, r.code, r.out)

@@ -194,3 +194,11 @@ func runEnv(t *testing.T, env map[string]string, args ...string) result {
 	t.Helper()
 	return runWith(t.Context(), cli.Environment{In: strings.NewReader("")}, env, args...)
 }
+
+// sinceSeven skips on servers that count neither what a stream got nor what a group lacks.
+func sinceSeven(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	if strings.Contains(rdb.Info(t.Context(), "server").Val(), "redis_version:6.") {
+		t.Skip("Redis 6 does not count what this test looks at")
+	}
+}

@@ -53,6 +53,7 @@ func bury(t *testing.T, rdb redis.UniversalClient, topic, group string, n int, t
 func TestStreamsAndGroups(t *testing.T) {
 	t.Parallel()
 	rdb, url := own(t)
+	sinceSeven(t, rdb)
 	s := newSession(t, "streams", url)
 	g := newSession(t, "groups", url)
 	s.run("streams")

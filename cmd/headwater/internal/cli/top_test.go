@@ -12,6 +12,7 @@ import (
 func TestTop(t *testing.T) {
 	t.Parallel()
 	rdb, url := own(t)
+	sinceSeven(t, rdb)
 	send(t, rdb, topic, 5)
 	take(t, rdb, topic, "projection", "c", 2)
 	bury(t, rdb, topic, "projection", 1, "x")
@@ -26,6 +27,7 @@ func TestTop(t *testing.T) {
 func TestTopShowsRates(t *testing.T) {
 	t.Parallel()
 	rdb, url := own(t)
+	sinceSeven(t, rdb)
 	send(t, rdb, topic, 5)
 	g, entries := take(t, rdb, topic, "projection", "c", 3)
 	out := &watched{lines: make(chan string, 100)}

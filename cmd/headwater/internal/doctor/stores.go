@@ -63,7 +63,7 @@ func (v *visit) notes(ctx context.Context) {
 
 // reservations looks at HW027.
 func (v *visit) reservations(ctx context.Context) {
-	limit := int64(some)
+	limit := 100 // pages, of about 500 keys each
 	if v.Full {
 		limit = 0
 	}
@@ -108,14 +108,22 @@ func (v *visit) legacy(ctx context.Context) {
 		return
 	}
 	for _, t := range v.types(ctx) {
+		replies, err := redisrun.Do(ctx, 0, func() ([]redis.Cmder, error) {
+			return v.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for _, key := range legacy.Sentinels(t) {
+					p.Exists(ctx, key)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			v.unable(inspect.Format(t), "keys of older layouts", err)
+		}
 		found := int64(0)
-		for _, key := range legacy.Sentinels(t) {
-			n, err := redisrun.Do(ctx, 0, func() (int64, error) { return v.rdb.Exists(ctx, key).Result() })
-			if err != nil {
-				v.unable(inspect.Format(t), "keys of older layouts", err)
-				break
+		for _, r := range replies {
+			if n, ok := r.(*redis.IntCmd); ok {
+				found += n.Val()
 			}
-			found += n
 		}
 		if found > 0 {
 			v.add("HW028", Error, inspect.Format(t), "there are keys of an older layout: services refuse to start")

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -17,17 +18,24 @@ type Prepared struct {
 	Ended int64
 }
 
-// CountPrepared walks through all keys that begin with prefix, in small pages, until ctx
-// is done or it has seen limit of them (0 = all).
-func CountPrepared(ctx context.Context, rdb redis.UniversalClient, prefix string, limit int64) (n Prepared, err error) {
+// errEnough ends a walk through the keys.
+var errEnough = errors.New("enough was seen")
+
+// CountPrepared walks through the keys that begin with prefix, in small pages, until it
+// has read so many pages of all keys of each server (0 = all).
+func CountPrepared(ctx context.Context, rdb redis.UniversalClient, prefix string, limit int) (n Prepared, err error) {
 	err = EachNode(ctx, rdb, func(ctx context.Context, node Node) error {
 		now, err := redisrun.Do(ctx, 0, func() (time.Time, error) { return node.Client.Time(ctx).Result() })
 		if err != nil {
 			return err
 		}
 		ended := now.Add(-10 * time.Minute).UnixMilli()
-		return ScanKeys(ctx, node.Client, prefix+"*}", func(keys []string) error {
-			if len(keys) == 0 || limit > 0 && n.All >= limit {
+		pages := 0
+		err = ScanKeys(ctx, node.Client, prefix+"*}", func(keys []string) error {
+			if pages++; limit > 0 && pages > limit {
+				return errEnough
+			}
+			if len(keys) == 0 {
 				return nil
 			}
 			ends := make([]*redis.StringCmd, len(keys))
@@ -49,6 +57,10 @@ func CountPrepared(ctx context.Context, rdb redis.UniversalClient, prefix string
 			}
 			return ctx.Err()
 		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
 	})
 	return n, err
 }
