@@ -81,9 +81,9 @@ func TestCLI06_AnInterruptedReplayLosesAndDoublesNothing(t *testing.T) {
 		require.NoError(t, rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: topic, Values: []string{"msg", fmt.Sprint(i)}}).Err())
 	}
 	bury(t, rdb, topic, group, all, "x")
-	interrupted := 0
+	interrupted, told := 0, 0
 	for i := 0; rdb.XLen(t.Context(), rediskey.DeadLetters(topic)).Val() > 0; i++ {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+i%7*5)*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+5*i)*time.Millisecond)
 		r := runWith(ctx, cli.Environment{In: strings.NewReader("")}, map[string]string{"REDIS_URL": url}, "dlq", "replay", "--all", "--yes", "--rate", "2000")
 		cancel()
 		if r.code != 0 {
@@ -92,8 +92,13 @@ func TestCLI06_AnInterruptedReplayLosesAndDoublesNothing(t *testing.T) {
 		}
 		left, done := rdb.XLen(t.Context(), rediskey.DeadLetters(topic)).Val(), rdb.XLen(t.Context(), rediskey.Retry(topic, group)).Val()
 		require.EqualValues(t, all, left+done)
+		if r.code != 0 && strings.Contains(r.err, "replayed") {
+			require.Contains(t, r.err, fmt.Sprintf(", %d left", left), "the counts")
+			told++
+		}
 	}
 	require.Positive(t, interrupted)
+	require.Positive(t, told)
 	seen := map[string]bool{}
 	for _, e := range rdb.XRange(t.Context(), rediskey.Retry(topic, group), "-", "+").Val() {
 		own, _, _, err := recovery.ReadRetry(fieldsOf(e))

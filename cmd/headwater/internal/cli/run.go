@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -99,6 +100,9 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or not confirmed, 3 not found
 		Args:              cobra.NoArgs,
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error { a.commandRuns = true; return nil },
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		root.Version = info.Main.Version
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&a.urlFlag, "redis", "", "URL of the server, without a password (default: REDIS_URL)")
