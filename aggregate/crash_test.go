@@ -283,7 +283,7 @@ func (c *crash) finish(t *testing.T) {
 	require.Eventually(t, func() bool { return complete(published("event")) && complete(published("state")) }, eventually, 5*tick, c.Step)
 	require.Equal(t, all, published("event"), "%s: first appearances are in order", c.Step)
 	require.Equal(t, slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(published("state"))))
-	require.Eventually(t, func() bool { return acknowledged(ctx, rdb, c.Type) && len(unpublished(t, r)) == 0 }, eventually, 5*tick, c.Step)
+	require.Eventually(t, func() bool { return acknowledged(ctx, rdb, c.Type) && len(unpublished(t, r)) == 0 }, eventually, 5*tick, c.Step) //nolint:contextcheck // the test's own
 	for i, command := range c.sent {
 		result, err := r.Handle(ctx, command) // the caller who timed out asks again
 		require.NoError(t, err)
