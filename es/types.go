@@ -48,7 +48,7 @@ type RawEvent struct {
 // Codec writes and reads messages. Implementations are safe for concurrent use. What
 // cannot be encoded is an [ErrInvalid] or [ErrTooLarge]; bytes that cannot be read are
 // an [ErrCorrupt], an [ErrUnknownType], or an [ErrWrongFormat] where another codec
-// wrote them. No method keeps data, and none returns a part of it.
+// wrote them. What is decoded may share the memory of data, which must stay as it is.
 type Codec interface {
 	EncodeCommand(c *Command) ([]byte, error)
 	DecodeCommand(data []byte) (Command, error)

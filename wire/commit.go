@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/headwater-go/headwater/es"
 )
 
@@ -83,37 +85,50 @@ func (r *reader) appendEvent(events []es.Event, a *aggregate, raw *rawEvent) []e
 	if raw.bodyType.kind != absent || known == nil && upcaster == nil { // Wow wants it only where the name says nothing
 		e.BodyType = r.toText(fieldBodyType, raw.bodyType)
 	}
-	body := r.raw(fieldBody, raw.body)
+	body := r.stored(fieldBody, raw.body)
 	if r.err != nil {
 		return events
 	}
 	if upcaster == nil {
-		r.err = a.decodeEvent(&e, known, stored{b: body})
+		r.err = a.decodeEvent(&e, known, body)
 		return append(events, e)
 	}
-	events, r.err = a.appendUpcast(events, e, bytes.Clone(body))
+	var document es.Raw
+	if document, r.err = body.raw(); r.err == nil {
+		events, r.err = a.appendUpcast(events, e, document)
+	}
 	return events
 }
 
 // stored is a body or state as one of the codecs stores it.
 type stored struct {
-	b      []byte
-	packed bool // MessagePack
+	b         []byte
+	packed    bool // MessagePack
+	unchecked bool // see token
 }
 
-func (s stored) decode(target any) error {
+func (s stored) decode(target any, o json.Options) (err error) {
+	if p, ok := target.(*es.Raw); ok {
+		*p, err = s.raw()
+		return err
+	}
 	if s.packed {
 		return decodePacked(s.b, target)
 	}
-	return decodeJSON(s.b, target)
+	return decodeJSON(s.b, target, o)
 }
 
 // raw is a copy.
-func (s stored) raw() es.Raw {
+func (s stored) raw() (es.Raw, error) {
 	if s.packed {
-		return rawOf(s.b)
+		return rawOf(s.b), nil
 	}
-	return bytes.Clone(s.b)
+	if s.unchecked {
+		if err := checkJSON(s.b); err != nil {
+			return nil, err
+		}
+	}
+	return bytes.Clone(s.b), nil
 }
 
 // decodeEvent gives e its body: typed where its name or its body type is known, else a
@@ -122,11 +137,11 @@ func (a *aggregate) decodeEvent(e *es.Event, known *entry, body stored) error {
 	if known == nil && a != nil {
 		known = a.eventsByBodyType[e.BodyType]
 	}
-	if known == nil {
-		e.Body = body.raw()
-		return nil
-	}
 	var err error
+	if known == nil {
+		e.Body, err = body.raw()
+		return err
+	}
 	e.BodyType = known.bodyType
 	e.Body, err = known.decode(body)
 	if err != nil {

@@ -59,6 +59,7 @@ func newEntry(a *aggregate, what string, t es.Type) *entry {
 	}
 	e.name = or(e.name, name)
 	e.bodyType = or(e.bodyType, e.name)
+	e.options = optionsFor(e.body)
 	if strings.TrimSpace(e.name) == "" || what == "event" && strings.TrimSpace(e.revision) == "" {
 		panic(fmt.Sprintf("wire: %s of %s has a blank name or revision", e.body, a))
 	}

@@ -62,9 +62,9 @@ func (j *JSONCodec) DecodeCommand(data []byte) (es.Command, error) {
 	if r.fields[fieldExpected].kind != absent {
 		c.Expected = new(r.integer(fieldExpected))
 	}
-	body := r.raw(fieldBody, r.fields[fieldBody])
+	body := r.stored(fieldBody, r.fields[fieldBody])
 	if r.err == nil {
-		r.err = j.tables.decodeCommandBody(&c, stored{b: body})
+		r.err = j.tables.decodeCommandBody(&c, body)
 	}
 	if r.err != nil {
 		return es.Command{}, fmt.Errorf("command: %w", r.err)
@@ -124,22 +124,26 @@ func (j *JSONCodec) DecodeStateEvent(data []byte, state any) (es.StateEvent, err
 		r.blame(fieldState, t, "an object")
 	}
 	e.Commit = r.commit(j.tables)
-	if r.err == nil && state != nil {
-		r.err = underState(decodeJSON(t.raw, state))
+	if r.err == nil {
+		e.State, r.err = stateOf(state, r.stored(fieldState, t))
 	}
 	if r.err != nil {
 		return es.StateEvent{}, fmt.Errorf("state event: %w", r.err)
 	}
-	e.State = stateOf(state, stored{b: t.raw})
 	return e, nil
 }
 
-// stateOf is what a decoded state pointer points to, or the raw state where there is none.
-func stateOf(state any, s stored) any {
+// stateOf decodes into the pointer state and is what it points to then, or the raw state
+// where state is nil.
+func stateOf(state any, s stored) (any, error) {
 	if state == nil {
-		return s.raw()
+		raw, err := s.raw()
+		return raw, underState(err)
 	}
-	return reflect.ValueOf(state).Elem().Interface()
+	if err := s.decode(state, bodyOptions); err != nil {
+		return nil, underState(err)
+	}
+	return reflect.ValueOf(state).Elem().Interface(), nil
 }
 
 func underState(err error) error {

@@ -161,12 +161,11 @@ func (m *MessagePackCodec) DecodeStateEvent(data []byte, state any) (es.StateEve
 	}
 	raw := u.value()
 	u.end(extra)
-	if u.err == nil && state != nil {
-		u.err = underState(decodePacked(raw, state))
+	if u.err == nil {
+		e.State, u.err = stateOf(state, stored{b: raw, packed: true})
 	}
 	if u.err != nil {
 		return es.StateEvent{}, fmt.Errorf("state event: %w", u.err)
 	}
-	e.State = stateOf(state, stored{b: raw, packed: true})
 	return e, nil
 }

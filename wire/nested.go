@@ -62,6 +62,7 @@ func (r *reader) readEvents() {
 		name := r.toText(fieldBody, key)
 		e := r.readEvent()
 		if i, again := places[name]; again {
+			r.check(r.events[i].body)
 			r.events[i] = e
 			continue
 		}
@@ -81,7 +82,7 @@ func (r *reader) readEvent() (e rawEvent) {
 			return e
 		}
 		if known && f == fieldBody {
-			e.body = r.whole()
+			r.replace(&e.body, r.whole())
 			continue
 		}
 		t := r.value()

@@ -182,7 +182,7 @@ func decodePacked(raw []byte, target any) error {
 		return nil
 	}
 	if text, ok := jsonIn(raw); ok {
-		return decodeJSON(text, target)
+		return decodeJSON(text, target, bodyOptions)
 	}
 	if err := packable(reflect.TypeOf(target)); err != nil {
 		return err

@@ -37,13 +37,19 @@ func (r *reader) release() {
 // rawEvent holds the members of an event within a stream.
 type rawEvent struct{ id, name, revision, bodyType, body token }
 
+// maxShared is the longest document whose texts share its memory: whoever keeps one of
+// them keeps the document.
+const maxShared = 4 << 10
+
 // read takes the members of the document apart. With events, its body is a list of them.
 func (r *reader) read(data []byte, o order, events bool) error {
 	if isPacked(data) {
 		return fmt.Errorf("%w: it begins like MessagePack", es.ErrWrongFormat)
 	}
 	r.data = data
-	r.buf.Grow(min(len(data)/3, 512)) // a wrong guess costs one more buffer
+	if r.shared = len(data) <= maxShared; !r.shared {
+		r.buf.Grow(512) // a wrong guess costs one more buffer
+	}
 	if r.simple = isSimple(data); !r.simple && !utf8.Valid(data) {
 		return es.Corrupt("invalid UTF-8")
 	}
@@ -65,10 +71,24 @@ func (r *reader) read(data []byte, o order, events bool) error {
 			r.fields[f] = token{kind: array}
 			r.readEvents()
 		case f == fieldBody || f == fieldState:
-			r.fields[f] = r.whole()
+			r.replace(&r.fields[f], r.whole())
 		default:
 			r.fields[f] = r.value()
 		}
+	}
+}
+
+// replace gives a member that may be there already its last value; what comes before it
+// is checked, since nobody else does.
+func (r *reader) replace(old *token, t token) {
+	r.check(*old)
+	*old = t
+}
+
+// check reads what is unchecked so far.
+func (r *reader) check(t token) {
+	if t.unchecked && r.err == nil {
+		r.err = checkJSON(t.raw)
 	}
 }
 
@@ -140,12 +160,12 @@ func (r *reader) headers() es.Header {
 	return r.header
 }
 
-// raw is a body or state, which may be anything but null.
-func (r *reader) raw(f field, t token) []byte {
+// whole is a body or state, which may be anything but null.
+func (r *reader) stored(f field, t token) stored {
 	if t.kind == absent || t.kind == null {
 		r.blame(f, t, "to be null")
 	}
-	return t.raw
+	return stored{b: t.raw, unchecked: t.unchecked}
 }
 
 // str is a text member that must be there.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
@@ -30,6 +31,8 @@ type token struct {
 	raw     []byte
 	kind    kind
 	escaped bool
+	// unchecked values are no longer than their brackets say; what is within is yet to be read.
+	unchecked bool
 }
 
 // scanner walks once over a JSON document and checks it on the way. The first fault
@@ -148,21 +151,68 @@ func (s *scanner) value() token {
 	return s.number()
 }
 
-// whole reads the next value with its quotes, where it is a text.
+// whole reads the next value with its quotes, where it is a text. An object or array is
+// left unchecked in a simple document: the library that decodes it checks it too.
 func (s *scanner) whole() token {
-	s.peek()
+	c := s.peek()
 	start := s.pos
-	t := s.value()
+	var t token
+	if s.simple && (c == '{' || c == '[') {
+		t = token{kind: object, unchecked: true}
+		if c == '[' {
+			t.kind = array
+		}
+		s.hop()
+	} else {
+		t = s.value()
+	}
 	t.raw = s.data[start:s.pos]
 	return t
+}
+
+// hop moves past an object or array of a simple document by its brackets alone.
+func (s *scanner) hop() {
+	depth := 0
+	for i := s.pos; i < len(s.data); i++ {
+		switch brackets[s.data[i]] {
+		case 0:
+			continue
+		case '"':
+			n := bytes.IndexByte(s.data[i+1:], '"')
+			if n < 0 {
+				i = len(s.data)
+			}
+			i += 1 + n
+		case '[':
+			if depth++; depth > maxNesting {
+				s.pos = i
+				s.tooDeep()
+				return
+			}
+		case ']':
+			if depth--; depth == 0 {
+				s.pos = i + 1
+				return
+			}
+		}
+	}
+	s.pos = len(s.data)
+	s.fail("unexpected end")
+}
+
+// brackets are the bytes that say where a value ends; those of both kinds are as one.
+var brackets = [256]byte{'"': '"', '{': '[', '[': '[', '}': ']', ']': ']'}
+
+func (s *scanner) tooDeep() {
+	if s.err == nil {
+		s.err = fmt.Errorf("%w: %w: nested over %d levels at byte %d", es.ErrCorrupt, es.ErrTooLarge, maxNesting, s.pos)
+	}
 }
 
 // skip moves past an object or array of at most levels levels.
 func (s *scanner) skip(levels int) {
 	if levels == 0 {
-		if s.err == nil {
-			s.err = fmt.Errorf("%w: %w: nested over %d levels at byte %d", es.ErrCorrupt, es.ErrTooLarge, maxNesting, s.pos)
-		}
+		s.tooDeep()
 		return
 	}
 	isObject, end := s.data[s.pos] == '{', s.data[s.pos]+2 // '{'+2 = '}', '['+2 = ']'

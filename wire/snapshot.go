@@ -48,12 +48,12 @@ func (j *JSONCodec) DecodeSnapshot(data []byte, state any) (es.Meta, error) {
 		FirstEventTime: r.optionalTime(fieldFirstEventTime), EventTime: r.optionalTime(fieldEventTime),
 		SnapshotTime: r.time(fieldSnapshotTime), Tags: r.tags(), Deleted: r.flag(fieldDeleted), Schema: r.optional(fieldSchema),
 	}
-	raw := r.raw(fieldState, r.fields[fieldState])
+	body := r.stored(fieldState, r.fields[fieldState])
 	if r.err == nil {
 		r.err = j.tables.knows(m.Aggregate.Type)
 	}
-	if r.err == nil && state != nil {
-		r.err = underState(decodeJSON(raw, state))
+	if r.err == nil {
+		_, r.err = stateOf(state, body)
 	}
 	if r.err != nil {
 		return es.Meta{}, fmt.Errorf("snapshot: %w", r.err)

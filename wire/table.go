@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/headwater-go/headwater/es"
 )
 
@@ -15,7 +17,8 @@ type entry struct {
 	revision string
 	bodyType string
 	former   bool
-	scratch  sync.Pool // of *T, zeroed: what a body is decoded into before it is copied out
+	options  json.Options // with which its JSON is decoded
+	scratch  sync.Pool    // of *T, zeroed: what a body is decoded into before it is copied out
 }
 
 // elem is T of both T and *T, by which a body's entry is found.
@@ -30,14 +33,14 @@ func elem(t reflect.Type) reflect.Type {
 func (e *entry) decode(s stored) (any, error) {
 	if e.body.Kind() == reflect.Pointer {
 		p := reflect.New(e.body.Elem())
-		err := s.decode(p.Interface())
+		err := s.decode(p.Interface(), e.options)
 		return p.Interface(), err
 	}
 	p := e.scratch.Get()
 	if p == nil {
 		p = reflect.New(e.body).Interface()
 	}
-	if err := s.decode(p); err != nil {
+	if err := s.decode(p, e.options); err != nil {
 		return nil, err
 	}
 	v := reflect.ValueOf(p).Elem()

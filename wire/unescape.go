@@ -4,14 +4,22 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
-// texts are strings that share one buffer of their own.
-type texts struct{ buf strings.Builder }
+// texts are strings that share one buffer of their own, or, where shared, the memory of
+// the document.
+type texts struct {
+	buf    strings.Builder
+	shared bool
+}
 
-// add copies raw into the buffer. The builder only ever appends, so what it returned
-// before stays as it was, also where it grows.
+// add is raw as a string. The builder only ever appends, so what it returned before
+// stays as it was, also where it grows.
 func (t *texts) add(raw []byte) string {
+	if t.shared {
+		return unsafe.String(unsafe.SliceData(raw), len(raw)) //nolint:gosec // the document stays as it is
+	}
 	start := t.buf.Len()
 	t.buf.Write(raw)
 	return t.buf.String()[start:]

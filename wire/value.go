@@ -89,7 +89,7 @@ func (j *JSONCodec) DecodeValue(data []byte, v any) error {
 			return fmt.Errorf("prepare key: value: %w", err)
 		}
 	}
-	if err := decodeJSON(data, v); err != nil {
+	if err := decodeJSON(data, v, bodyOptions); err != nil {
 		return fmt.Errorf("prepare key: value: %w", err)
 	}
 	return nil
