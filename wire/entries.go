@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/headwater-go/headwater/es"
@@ -13,7 +14,7 @@ func newAggregate(ty es.Types) *aggregate {
 	a := &aggregate{
 		AggregateType: ty.Aggregate,
 		commands:      map[reflect.Type]*entry{}, commandsByName: map[string]*entry{}, commandsByBodyType: map[string]*entry{},
-		events: map[reflect.Type]*entry{}, eventsByKey: map[eventKey]*entry{}, eventsByBodyType: map[string]*entry{},
+		events: map[reflect.Type]*entry{}, eventsByName: map[string][]*entry{}, eventsByBodyType: map[string]*entry{},
 		upcasters: map[string]map[string]*es.Upcaster{},
 	}
 	for _, c := range ty.Commands {
@@ -28,7 +29,7 @@ func newAggregate(ty es.Types) *aggregate {
 		}
 	}
 	for _, c := range es.BuiltinEvents() {
-		if e := newEntry(a, "event", c); a.events[e.body] == nil && a.eventsByKey[eventKey{e.name, e.revision}] == nil {
+		if e := newEntry(a, "event", c); a.events[e.body] == nil && a.eventNamed(e.name, e.revision) == nil {
 			a.addEvent(e)
 		}
 	}
@@ -87,11 +88,16 @@ func (a *aggregate) addCommand(e *entry) {
 
 func (a *aggregate) addEvent(e *entry) {
 	a.current(a.events, e)
-	key := eventKey{e.name, e.revision}
-	if old := a.eventsByKey[key]; clash(old, e) {
+	old := a.eventNamed(e.name, e.revision)
+	if clash(old, e) {
 		panic(fmt.Sprintf("wire: %s and %s of %s have one name and revision, %q %q", old.body, e.body, a, e.name, e.revision))
 	}
-	keep(a.eventsByKey, key, e)
+	switch known := a.eventsByName[e.name]; {
+	case old == nil:
+		a.eventsByName[e.name] = append(known, e)
+	case old.former:
+		known[slices.Index(known, old)] = e
+	}
 	// A body type is the last resort: where revisions of one event have Go types of
 	// their own, it says nothing about a revision that has none.
 	if old, taken := a.eventsByBodyType[e.bodyType]; taken && (old == nil || clash(old, e)) {

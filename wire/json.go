@@ -82,6 +82,9 @@ func (j *JSONCodec) EncodeCommit(c *es.Commit) ([]byte, error) {
 
 // DecodeCommit implements [es.Codec]. Where upcasters drop all events, the commit has none.
 func (j *JSONCodec) DecodeCommit(data []byte) (es.Commit, error) {
+	if c, ok := j.tables.canonical(data); ok {
+		return c, nil
+	}
 	r := newReader()
 	defer r.release()
 	if err := r.read(data, commitOrder, true); err != nil {

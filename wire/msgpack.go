@@ -2,7 +2,9 @@ package wire
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/headwater-go/headwater/es"
@@ -27,7 +29,7 @@ var _ es.Codec = (*MessagePackCodec)(nil)
 // MessagePack is the codec for services without Wow. It panics on a mistake in types.
 func MessagePack(types ...es.Types) *MessagePackCodec {
 	m := &MessagePackCodec{newTables(types)}
-	for _, a := range m.tables {
+	for _, a := range slices.Concat(slices.Collect(maps.Values(m.tables))...) {
 		for _, entries := range []map[reflect.Type]*entry{a.commands, a.events} {
 			for t := range entries {
 				if err := packable(t); err != nil {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -205,7 +204,7 @@ func (r *reader) toText(f field, t token) string {
 // notBlank is a text member that Wow refuses where it is blank.
 func (r *reader) notBlank(f field, t token) string {
 	s := r.toText(f, t)
-	if r.err == nil && strings.TrimSpace(s) == "" {
+	if r.err == nil && blank(s) {
 		r.err = es.Corrupt("%s is blank", fieldNames[f])
 	}
 	return s

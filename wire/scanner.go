@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/headwater-go/headwater/es"
@@ -49,16 +50,18 @@ type scanner struct {
 // time: in it a text ends at the next quote, and nothing in a text needs a look.
 func isSimple(b []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; len(b) >= 8; b = b[8:] {
-		w := binary.LittleEndian.Uint64(b)
-		slash := w ^ ones*'\\'
-		// A high bit: not ASCII; borrowed from: below a space; zero: a backslash.
-		if (w|(w-ones*' ')|((slash-ones)&^slash))&highs != 0 {
+	if bytes.IndexByte(b, '\\') >= 0 {
+		return false
+	}
+	// A high bit: not ASCII, or borrowed from: below a space.
+	for ; len(b) >= 32; b = b[32:] {
+		w, x, y, z := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+		if (w|(w-ones*' ')|x|(x-ones*' ')|y|(y-ones*' ')|z|(z-ones*' '))&highs != 0 {
 			return false
 		}
 	}
 	for _, c := range b {
-		if c < ' ' || c == '\\' || c >= 0x80 {
+		if c < ' ' || c >= 0x80 {
 			return false
 		}
 	}
@@ -172,32 +175,39 @@ func (s *scanner) whole() token {
 
 // hop moves past an object or array of a simple document by its brackets alone.
 func (s *scanner) hop() {
+	n, deep := extent(view(s.data[s.pos:]))
+	s.pos += n
+	if deep {
+		s.tooDeep()
+	} else if s.pos == len(s.data) && n > 0 && s.data[s.pos-1]|0x20 != '}' {
+		s.fail("unexpected end")
+	}
+}
+
+// extent is the length of the object or array that a simple text begins with, by its
+// brackets alone: what has a value of its own within them may be no JSON. Where they do
+// not close, it is the whole text; where they are too deep, what comes before them.
+func extent(s string) (n int, deep bool) {
 	depth := 0
-	for i := s.pos; i < len(s.data); i++ {
-		switch brackets[s.data[i]] {
-		case 0:
-			continue
+	for i := 0; i < len(s); i++ {
+		switch brackets[s[i]] {
 		case '"':
-			n := bytes.IndexByte(s.data[i+1:], '"')
-			if n < 0 {
-				i = len(s.data)
+			end := strings.IndexByte(s[i+1:], '"')
+			if end < 0 {
+				return len(s), false
 			}
-			i += 1 + n
+			i += 1 + end
 		case '[':
 			if depth++; depth > maxNesting {
-				s.pos = i
-				s.tooDeep()
-				return
+				return i, true
 			}
 		case ']':
 			if depth--; depth == 0 {
-				s.pos = i + 1
-				return
+				return i + 1, false
 			}
 		}
 	}
-	s.pos = len(s.data)
-	s.fail("unexpected end")
+	return len(s), false
 }
 
 // brackets are the bytes that say where a value ends; those of both kinds are as one.

@@ -50,8 +50,6 @@ func (e *entry) decode(s stored) (any, error) {
 	return body, nil
 }
 
-type eventKey struct{ name, revision string }
-
 // aggregate is the table of one aggregate type.
 type aggregate struct {
 	es.AggregateType
@@ -59,8 +57,8 @@ type aggregate struct {
 	commandsByName     map[string]*entry
 	commandsByBodyType map[string]*entry
 	events             map[reflect.Type]*entry
-	eventsByKey        map[eventKey]*entry
-	eventsByBodyType   map[string]*entry // nil where several Go types share the body type
+	eventsByName       map[string][]*entry // one for each revision
+	eventsByBodyType   map[string]*entry   // nil where several Go types share the body type
 	upcasters          map[string]map[string]*es.Upcaster
 }
 
@@ -80,24 +78,32 @@ func (a *aggregate) eventNamed(name, revision string) *entry {
 	if a == nil {
 		return nil
 	}
-	return a.eventsByKey[eventKey{name, revision}]
+	for _, e := range a.eventsByName[name] {
+		if e.revision == revision {
+			return e
+		}
+	}
+	return nil
 }
 
-type typeKey struct{ context, name string }
-
-// tables is all that a codec knows.
-type tables map[typeKey]*aggregate
+// tables is all that a codec knows, by the aggregates' names: few contexts share one.
+type tables map[string][]*aggregate
 
 // typeOf is the table of what a message names, and its aggregate type: without alias
 // where there is no table.
 func (t tables) typeOf(context, name string) (*aggregate, es.AggregateType) {
-	if a := t[typeKey{context, name}]; a != nil {
-		return a, a.AggregateType
+	for _, a := range t[name] {
+		if a.Context == context {
+			return a, a.AggregateType
+		}
 	}
 	return nil, es.AggregateType{Context: context, Name: name}
 }
 
-func (t tables) of(at es.AggregateType) *aggregate { return t[typeKey{at.Context, at.Name}] }
+func (t tables) of(at es.AggregateType) *aggregate {
+	a, _ := t.typeOf(at.Context, at.Name)
+	return a
+}
 
 func newTables(types []es.Types) tables {
 	t := make(tables, len(types))
@@ -117,7 +123,7 @@ func newTables(types []es.Types) tables {
 			panic(fmt.Sprintf("wire: context %q has two aliases, %q and %q", at.Context, s, at.Scope()))
 		}
 		contexts[at.Scope()], scopes[at.Context] = at.Context, at.Scope()
-		t[typeKey{at.Context, at.Name}] = newAggregate(ty)
+		t[at.Name] = append(t[at.Name], newAggregate(ty))
 	}
 	return t
 }

@@ -18,12 +18,15 @@ type texts struct {
 // stays as it was, also where it grows.
 func (t *texts) add(raw []byte) string {
 	if t.shared {
-		return unsafe.String(unsafe.SliceData(raw), len(raw)) //nolint:gosec // the document stays as it is
+		return view(raw)
 	}
 	start := t.buf.Len()
 	t.buf.Write(raw)
 	return t.buf.String()[start:]
 }
+
+// view is b as a string that shares its memory; b stays as it is.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) } //nolint:gosec // see es.Codec
 
 // unescape adds the text of an escaped token; a lone surrogate, which no Go string can
 // hold, is not ok.
@@ -79,3 +82,6 @@ func hex4(b []byte) rune {
 	}
 	return r
 }
+
+// bytesOf is s as bytes that share its memory, only to be looked at.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) } //nolint:gosec // only read
