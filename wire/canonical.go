@@ -14,9 +14,9 @@ const maxKeys = 16
 // stored commits have it, and reading them so takes half the time of a [reader]. It
 // reports false for every other document, and for one with any fault: a reader then
 // reads it, or says what is wrong.
-func (t tables) canonical(data []byte) (c es.Commit, ok bool) {
+func (t tables) canonical(data []byte, c *es.Commit) bool {
 	if len(data) > maxShared || !isSimple(data) {
-		return c, false
+		return false
 	}
 	k := cursor{rest: view(data)}
 	c.ID = k.text(`{"id":"`)
@@ -28,24 +28,23 @@ func (t tables) canonical(data []byte) (c es.Commit, ok bool) {
 	c.Version = int(k.integer(`,"version":`, 9))
 	k.lead(`,"body":[`)
 	if k.failed || blank(context) || blank(name) {
-		return c, false
+		return false
 	}
 	var a *aggregate
 	a, c.Aggregate.Type = t.typeOf(context, name)
 	c.Events = make([]es.Event, 0, 1)
 	for more := true; more; more = k.next() {
-		var e es.Event
-		if !k.event(a, &e) {
-			return c, false
+		c.Events = append(c.Events, es.Event{})
+		if !k.event(a, &c.Events[len(c.Events)-1]) {
+			return false
 		}
-		c.Events = append(c.Events, e)
 	}
 	c.CreateTime = fromMillis(k.integer(`],"createTime":`, 15))
 	if k.failed || k.rest != "}" {
-		return c, false
+		return false
 	}
 	c.Derive()
-	return c, true
+	return true
 }
 
 // cursor moves over a document of known form. Once it has failed it finds nothing more.
@@ -103,7 +102,8 @@ func (k *cursor) header() es.Header {
 		k.rest = k.rest[1:]
 		return nil
 	}
-	h := make(es.Header, 0, 4)
+	end := strings.IndexByte(k.rest, '}') // of the header, or within it: a guess
+	h := make(es.Header, 0, 1+strings.Count(k.rest[:max(end, 0)], `,"`))
 	for lead := `"`; ; lead = `,"` {
 		f := es.HeaderField{Key: k.text(lead), Value: k.text(`:"`)}
 		if _, again := h.Lookup(f.Key); again || k.failed || len(h) == maxKeys {

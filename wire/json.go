@@ -81,8 +81,8 @@ func (j *JSONCodec) EncodeCommit(c *es.Commit) ([]byte, error) {
 }
 
 // DecodeCommit implements [es.Codec]. Where upcasters drop all events, the commit has none.
-func (j *JSONCodec) DecodeCommit(data []byte) (es.Commit, error) {
-	if c, ok := j.tables.canonical(data); ok {
+func (j *JSONCodec) DecodeCommit(data []byte) (c es.Commit, err error) {
+	if j.tables.canonical(data, &c) {
 		return c, nil
 	}
 	r := newReader()
@@ -90,8 +90,7 @@ func (j *JSONCodec) DecodeCommit(data []byte) (es.Commit, error) {
 	if err := r.read(data, commitOrder, true); err != nil {
 		return es.Commit{}, fmt.Errorf("commit: %w", err)
 	}
-	c := r.commit(j.tables)
-	if r.err != nil {
+	if c = r.commit(j.tables); r.err != nil {
 		return es.Commit{}, fmt.Errorf("commit: %w", r.err)
 	}
 	return c, nil
