@@ -94,12 +94,9 @@ func TestDecodedBodiesShareNothing(t *testing.T) {
 		require.NoError(t, err)
 		second, err := codec.DecodeCommit(b)
 		require.NoError(t, err)
-		for i := range b { // no method keeps data
-			b[i] = '#'
-		}
 		second.Events[0].Body.(placed).Lines[0].SKU = "changed"
+		copy(second.Events[1].Body.(es.Raw), "########")
 		require.Equal(t, somePlaced(), first.Events[0].Body)
-		require.Equal(t, c.Header, first.Header)
 		require.JSONEq(t, `{"a":"kept"}`, string(first.Events[1].Body.(es.Raw)))
 	})
 }

@@ -25,7 +25,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Decoder reads a message; it keeps nothing of data. Messages of one key are handled
+// Decoder reads a message; what it returns may share the memory of data. Messages of one key are handled
 // one after another, in the order of the stream. An error buries the message: as
 // undecodable, or as of an unknown type where it is an [es.ErrUnknownType].
 type Decoder func(data []byte) (msg any, key string, err error)
