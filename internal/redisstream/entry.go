@@ -28,6 +28,8 @@ type entry struct {
 	// recovered entries were not read by this process.
 	recovered bool
 	raised    bool // its delivery was counted already
+	// lapses are those of the topic's lease before this process got it.
+	lapses int64
 }
 
 func (e *entry) delivery() es.Delivery {

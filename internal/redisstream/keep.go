@@ -50,8 +50,10 @@ func (t *topic) look(ctx context.Context) {
 func (t *topic) renew(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, t.Lease/3)
 	defer cancel()
+	began := time.Now()
 	err := t.group.Renew(short)
 	if err == nil {
+		t.tenure.confirm(began)
 		t.can(ctx, t.condition, toLease)
 	} else if !errors.Is(err, context.Canceled) {
 		t.cannot(ctx, t.condition, toLease, err)

@@ -154,7 +154,9 @@ func TestDUP07_LOST07_AProcessThatWasStoppedTakesNothingBack(t *testing.T) {
 	require.NoError(t, rdb.RPush(t.Context(), fmt.Sprint("go ", stale.Pid), "x").Err())
 	publish(t, rdb, topic, "c|1")
 	eventually(t, "the stale one is alive", func() bool { return callsOf(t, rdb, "c|1")+seen.count("c|1") == 1 })
-	never(t, "a late ack counts", 500*time.Millisecond, func() bool { return pending(t, rdb, topic) < 1 })
+	never(t, "a late ack counts, or what was read too late is handled", 500*time.Millisecond, func() bool {
+		return pending(t, rdb, topic) < 1 || callsOf(t, rdb, "b|1") > 0
+	})
 	close(release)
 	drained(t, rdb, topic)
 	require.Equal(t, 1, seen.count("a|slow"))

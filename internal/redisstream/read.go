@@ -85,8 +85,10 @@ func fieldsOf(values map[string]any) recovery.Fields {
 // begin writes the lease before the first read, so that nobody claims what is read.
 func (t *topic) begin(ctx context.Context) {
 	for ctx.Err() == nil {
+		began := time.Now()
 		err := t.group.Renew(ctx)
 		if err == nil {
+			t.tenure.confirm(began)
 			t.can(ctx, t.condition, toLease)
 			break
 		}

@@ -20,6 +20,7 @@ type topic struct {
 	reads     *reading
 	handled   chan *entry
 	condition *condition
+	tenure    tenure
 
 	mu sync.Mutex
 	// held is every entry that is this process's to handle or to acknowledge, and
@@ -57,7 +58,7 @@ func newTopic(s *subscription, c *condition, reads *reading) *topic {
 	}
 	return &topic{
 		subscription: s, name: name, retry: rediskey.Retry(name, s.Group), group: g, reads: reads, condition: c,
-		handled: make(chan *entry, 4*s.Prefetch), held: map[heldID]bool{},
+		handled: make(chan *entry, 4*s.Prefetch), held: map[heldID]bool{}, tenure: tenure{lease: s.Lease},
 	}
 }
 
@@ -66,7 +67,7 @@ func (t *topic) take(ctx context.Context, e *entry, fields recovery.Fields) {
 	if !t.hold(e) {
 		return
 	}
-	e.topic = t
+	e.topic, e.lapses = t, t.tenure.lapses.Load()
 	for _, f := range fields {
 		e.size += len(f)
 	}
@@ -109,7 +110,7 @@ func (t *topic) open(e *entry, fields recovery.Fields) (err error) {
 			err = es.Corrupt("decoding it panics: %v", p)
 		}
 	}()
-	// The decoder keeps nothing of the data, so no copy is made of it.
+	// What the decoder returns may share the text, which nobody changes.
 	e.msg, e.aggregate, err = t.decode(unsafe.Slice(unsafe.StringData(data), len(data))) //nolint:gosec // read only
 	e.key = t.name + "\x00" + e.aggregate
 	return err

@@ -42,7 +42,7 @@ func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 		}
 		defer t.suspect.Unlock()
 	}
-	if e.recovered && !e.raised {
+	if !e.raised && (e.recovered || t.tenure.lapsed(e.lapses)) {
 		if d, proceed := t.raise(ctx, e); !proceed {
 			return d
 		}
@@ -115,8 +115,9 @@ func (t *topic) guarded(ctx context.Context, msg any) (err error) {
 	return t.handle(ctx, msg)
 }
 
-// raise counts the delivery of an entry that this process did not read, before it is
-// handled: so only the culprit of a crash goes on counting.
+// raise counts the delivery of an entry that this process did not read, or that others
+// may have taken since, before it is handled: so only the culprit of a crash goes on
+// counting.
 func (t *topic) raise(ctx context.Context, e *entry) (retry time.Duration, proceed bool) {
 	deliveries, err := t.group.Raise(ctx, e.stream, e.id)
 	switch {
