@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/headwater-go/headwater/internal/rediskey"
 	"github.com/headwater-go/headwater/lua"
 )
@@ -70,6 +72,15 @@ func (g *Group) Raise(ctx context.Context, stream, id string) (deliveries int, e
 		err = unexpected(reply)
 	}
 	return int(count), g.fail("raise "+id+" by", err)
+}
+
+// Owns says whether an entry is this consumer's own now. It only reads, so that a server
+// that refuses writes can answer.
+func (g *Group) Owns(ctx context.Context, stream, id string) (bool, error) {
+	own, err := do(ctx, g, func() ([]redis.XPendingExt, error) {
+		return g.rdb.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: stream, Group: g.Name, Start: id, End: id, Count: 1, Consumer: g.Consumer}).Result()
+	})
+	return len(own) > 0, g.fail("owner of "+id+" as", err)
 }
 
 // arguments are the group, the consumer, others, and ids.

@@ -42,7 +42,12 @@ func (t *topic) process(ctx context.Context, e *entry) time.Duration {
 		}
 		defer t.suspect.Unlock()
 	}
-	if !e.raised && (e.recovered || t.tenure.lapsed(e.lapses)) {
+	if t.tenure.lapsed(e.lapses) {
+		if d, proceed := t.reassure(ctx, e); !proceed {
+			return d
+		}
+	}
+	if e.recovered && !e.raised {
 		if d, proceed := t.raise(ctx, e); !proceed {
 			return d
 		}
@@ -115,9 +120,24 @@ func (t *topic) guarded(ctx context.Context, msg any) (err error) {
 	return t.handle(ctx, msg)
 }
 
-// raise counts the delivery of an entry that this process did not read, or that others
-// may have taken since, before it is handled: so only the culprit of a crash goes on
-// counting.
+// reassure asks whether an entry that others may have taken meanwhile is still this
+// process's own, before it is handled.
+func (t *topic) reassure(ctx context.Context, e *entry) (retry time.Duration, proceed bool) {
+	lapses := t.tenure.lapses.Load()
+	owned, err := t.group.Owns(ctx, e.stream, e.id)
+	switch {
+	case err != nil:
+		return t.delay(1, err), false
+	case !owned:
+		t.drop(e)
+		return 0, false
+	}
+	e.lapses = lapses
+	return 0, true
+}
+
+// raise counts the delivery of an entry that this process did not read, before it is
+// handled: so only the culprit of a crash goes on counting.
 func (t *topic) raise(ctx context.Context, e *entry) (retry time.Duration, proceed bool) {
 	deliveries, err := t.group.Raise(ctx, e.stream, e.id)
 	switch {
