@@ -66,7 +66,7 @@ func (r *Repository[S]) decide(s S, cmd *es.Command) (events es.Events, err erro
 	case es.ApplyResourceTags:
 		return es.Events{es.ResourceTagsApplied(body)}, nil
 	}
-	defer caught("decide "+cmd.Name, &err)
+	defer caught("decide", cmd.Name, &err)
 	events, err = r.Decider.Decide(s, *cmd)
 	for i, e := range events {
 		if err == nil && (e == nil || e.EventName() == "") { // a nil in a pointer panics here
@@ -94,7 +94,7 @@ func (r *Repository[S]) apply(s *es.Snapshot[S], c *es.Commit) error {
 }
 
 func (r *Repository[S]) evolve(s *es.Snapshot[S], e es.Event) (err error) {
-	defer caught("evolve "+e.Name, &err)
+	defer caught("evolve", e.Name, &err)
 	amend(&s.Meta, e.Body)
 	s.State = r.Decider.Evolve(s.State, e)
 	return nil
@@ -145,9 +145,9 @@ func blank(id string) bool { return strings.TrimSpace(id) == "" }
 
 // caught turns a panic into an error, in a deferred call. The error keeps what it was
 // panicked with, unless that would make an answer of it.
-func caught(what string, err *error) {
+func caught(what, name string, err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: %s: %w\n%s", es.ErrPanic, what, asError(p), debug.Stack())
+		*err = fmt.Errorf("%w: %s %s: %w\n%s", es.ErrPanic, what, name, asError(p), debug.Stack())
 	}
 }
 
