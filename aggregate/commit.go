@@ -7,39 +7,23 @@ import (
 	"github.com/headwater-go/headwater/es"
 )
 
-// headerStage and headerChain are of the two ways to wait: for a stage, which the
-// commit says too, and for a chain, whose stage follows from it and goes unsaid.
-const (
-	headerStage = "command_wait_stage"
-	headerChain = "command_wait_chain"
-)
-
-// propagated are the headers that a commit takes over from its command, in Wow's
-// order (Wow v8.10.10); the trace stands between the two groups, and the command's
-// digest, which is ours, after them.
-var (
-	propagatedFirst = []string{
-		"command_wait_id", "command_wait_endpoint", headerStage, "command_wait_context",
-		"command_wait_processor", "command_wait_function", headerChain, "command_wait_tail_stage",
-		"command_wait_tail_context", "command_wait_tail_processor", "command_wait_tail_function", es.HeaderOperator,
-	}
-	propagatedLast = []string{es.HeaderUserAgent, es.HeaderRemoteIP}
-)
-
+// propagate is what a commit takes over from its command, in Wow's order (Wow v8.10.10): who
+// waits, the operator, the trace, the request; and after them the command's digest, which
+// is ours. The stage of a chain goes unsaid, since it follows from it.
 func propagate(cmd *es.Command) es.Header {
 	h := make(es.Header, 0, len(cmd.Header)+3)
-	_, chain := cmd.Header.Lookup(headerChain)
+	_, chain := cmd.Header.Lookup(es.HeaderWaitChain)
 	take := func(keys ...string) {
 		for _, k := range keys {
-			if v, ok := cmd.Header.Lookup(k); ok && !(chain && k == headerStage) {
+			if v, ok := cmd.Header.Lookup(k); ok && !(chain && k == es.HeaderWaitStage) {
 				h = append(h, es.HeaderField{Key: k, Value: v})
 			}
 		}
 	}
-	take(propagatedFirst...)
-	take(es.HeaderTraceID)
+	take(es.WaitHeaders()...)
+	take(es.HeaderOperator, es.HeaderTraceID)
 	h = append(h, es.HeaderField{Key: es.HeaderUpstreamID, Value: cmd.ID}, es.HeaderField{Key: es.HeaderUpstreamName, Value: cmd.Name})
-	take(propagatedLast...)
+	take(es.HeaderUserAgent, es.HeaderRemoteIP)
 	if cmd.Digest != "" {
 		h = append(h, es.HeaderField{Key: es.HeaderCommandDigest, Value: cmd.Digest})
 	}

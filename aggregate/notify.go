@@ -7,40 +7,6 @@ import (
 	"github.com/headwater-go/headwater/es"
 )
 
-// codes are Wow's words for what went wrong, the more special first (Wow v8.10.10).
-var codes = []struct {
-	err  error
-	code string
-}{
-	{es.ErrExpectedVersion, "CommandExpectVersionConflict"},
-	{es.ErrDuplicateAggregate, "DuplicateAggregateId"},
-	{es.ErrRequestReused, "DuplicateRequestId"},
-	{es.ErrVersionConflict, "EventVersionConflict"},
-	{es.ErrNotFound, "NotFound"},
-	{es.ErrWrongOwner, "IllegalAccessOwnerAggregate"},
-	{es.ErrWrongSpace, "IllegalAccessSpaceAggregate"},
-	{es.ErrDeleted, "IllegalAccessDeletedAggregate"},
-	{es.ErrNotDeleted, "IllegalState"},
-	{es.ErrInvalid, "IllegalArgument"},
-	{es.ErrUnknownType, "IllegalArgument"},
-	{es.ErrPanic, "InternalServerError"},
-}
-
-func codeOf(cmd *es.Command, err error) string {
-	if err == nil {
-		return es.CodeOK
-	}
-	if cmd.Create && is(err, es.ErrVersionConflict) {
-		return "DuplicateAggregateId"
-	}
-	for _, c := range codes {
-		if is(err, c.err) {
-			return c.code
-		}
-	}
-	return "BadRequest"
-}
-
 // processed tells whoever waits what became of the command. A fault that the bus will try
 // again is no answer yet.
 func (r *Repository[S]) processed(ctx context.Context, cmd *es.Command, version int, err error) {
@@ -59,14 +25,15 @@ func (r *Repository[S]) decided(ctx context.Context, cmd *es.Command, version in
 
 func (r *Repository[S]) signal(ctx context.Context, cmd *es.Command, stage es.Stage, version int, err error) {
 	s := es.Signal{
-		ID: cmd.ID, CommandID: cmd.ID, Aggregate: cmd.Aggregate, Stage: stage, Version: version, Code: codeOf(cmd, err), Time: time.Now(),
+		ID: cmd.ID, CommandID: cmd.ID, Aggregate: cmd.Aggregate, Stage: stage, Version: version, Time: time.Now(),
 		Function: es.Function{Kind: "COMMAND", Context: cmd.Aggregate.Type.Context, Processor: cmd.Aggregate.Type.Name, Name: cmd.Name},
 	}
 	if stage == es.StageSnapshot {
 		s.Function = es.Function{Kind: "STATE_EVENT", Context: cmd.Aggregate.Type.Context, Processor: "SnapshotDispatcher", Name: "save"}
 	}
-	if err != nil {
-		s.Message = err.Error()
+	s.Fail(err)
+	if cmd.Create && is(err, es.ErrVersionConflict) {
+		s.Code = es.CodeDuplicateAggregate
 	}
 	r.Notifier.Notify(ctx, cmd.Header, s)
 }

@@ -45,6 +45,7 @@ func (s Script) Hash() string { return s.script.Hash() }
 var (
 	AppendCommits   = load("append_commits")
 	AckEntries      = load("ack_entries")
+	AddReplies      = load("add_replies")
 	BuryEntry       = load("bury_entry")
 	ClaimEntries    = load("claim_entries")
 	DropWowLease    = load("drop_wow_lease")
