@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -43,17 +44,21 @@ func ExampleGateway() {
 	bus := commandbus.New(rdb, wire.JSON(es.Types{Aggregate: accounts, Commands: []es.Type{{Body: Deposit{}}}}))
 	store := memory.NewEventStore()
 	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
+	var running sync.WaitGroup
+	defer func() {
+		stop()
+		running.Wait()
+	}()
 
 	// Whoever carries commands out: this process, or others.
 	repository := aggregate.Repository[int64]{Decider: account, Store: store, Notifier: commandbus.NewNotifier(rdb)}
 	bank := es.Subscription{Group: commandbus.Group("bank-service"), Aggregates: []es.AggregateType{accounts}}
-	go func() { _ = bus.Subscribe(ctx, bank, repository.Handle) }()
+	running.Go(func() { _ = bus.Subscribe(ctx, bank, repository.Handle) })
 
 	// Whoever waits.
 	gateway := commandbus.NewGateway(rdb, bus)
 	gateway.Finder = store
-	go func() { _ = gateway.Run(ctx) }()
+	running.Go(func() { _ = gateway.Run(ctx) })
 
 	open := es.NewCreateCommand(accounts.ID("acc-1"), Deposit{500})
 	result, err := gateway.SendAndWait(ctx, open, es.Wait{Stage: es.StageProcessed})
