@@ -46,6 +46,7 @@ type letterView struct {
 	Entry     string     `json:"entry"`
 	Origin    string     `json:"origin"`
 	Aggregate string     `json:"aggregate,omitempty"`
+	Function  string     `json:"function,omitempty"`
 	Fields    [][2]field `json:"fields,omitempty"`
 }
 
@@ -56,6 +57,7 @@ func viewLetter(l *recovery.Letter) letterView {
 	return letterView{
 		Topic: l.Topic, ID: l.ID, Group: l.Group, Consumer: l.Consumer, Reason: string(l.Reason), Error: l.Error, Attempts: l.Attempts,
 		Replays: l.Replays, First: output.Time(l.First), Last: output.Time(l.Last), Stream: l.Stream, Entry: l.Entry, Origin: l.Origin, Aggregate: l.Aggregate,
+		Function: l.Function.Name,
 	}
 }
 
@@ -125,7 +127,7 @@ func (a *app) dlqShow() *cobra.Command {
 			return a.show(v, func(w io.Writer) {
 				output.Pairs(w, "topic", v.Topic, "id", v.ID, "group", v.Group, "consumer", output.Or(v.Consumer), "reason", v.Reason, "error", v.Error,
 					"attempts", v.Attempts, "replays", v.Replays, "first failed", output.Or(v.First), "last failed", output.Or(v.Last),
-					"read from", v.Stream, "entry", v.Entry, "origin", v.Origin, "aggregate", output.Or(v.Aggregate))
+					"read from", v.Stream, "entry", v.Entry, "origin", v.Origin, "aggregate", output.Or(v.Aggregate), "function", output.Or(v.Function))
 				for i := 0; i+1 < len(l.Fields); i += 2 {
 					fmt.Fprintf(w, "%s:\n%s\n", output.Clean(l.Fields[i]), output.Indented([]byte(l.Fields[i+1]), ""))
 				}
