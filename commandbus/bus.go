@@ -4,6 +4,7 @@ package commandbus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -29,6 +30,10 @@ type Bus struct {
 	Observer es.Observer
 	// Logger hears what no caller can be told. Defaults to [slog.Default].
 	Logger *slog.Logger
+	// Notifier tells whoever waits for a command that it was made a dead letter: that it has
+	// failed. Where a body cannot be read, the header has to be, which it is of JSON. A
+	// dead letter that is replayed may still be carried out. Defaults to none.
+	Notifier es.Notifier
 	// Requests is asked, in a group that is SharedWithWow, whether a command that a Kotlin
 	// process took itself was carried out: one that was not is handled. An eventstore.Store
 	// can tell. Without it such commands are handled all; the store then tells repeats.
@@ -138,6 +143,9 @@ func (b *Bus) with(op string, s es.Subscription, f func(redisstream.Config) erro
 	if err == nil {
 		c := redisstream.NewConfig(s, b.id(), rediskey.Command)
 		c.Observer, c.Logger = b.Observer, b.Logger
+		if b.Notifier != nil {
+			c.Buried = b.buried
+		}
 		err = f(c)
 	}
 	if err != nil {
@@ -148,5 +156,44 @@ func (b *Bus) with(op string, s es.Subscription, f func(redisstream.Config) erro
 
 func (b *Bus) decode(data []byte) (any, string, error) {
 	c, err := b.codec.DecodeCommand(data)
+	if err != nil && b.Notifier != nil {
+		c = envelope(data)
+	}
 	return c, c.Aggregate.ID, err
+}
+
+// envelope is what can be read of a command of which not all can.
+func envelope(data []byte) es.Command {
+	var m struct {
+		ID, Name, ContextName, AggregateName, AggregateID, TenantID, RequestID string
+
+		Header map[string]string
+	}
+	if json.Unmarshal(data, &m) != nil {
+		return es.Command{}
+	}
+	c := es.Command{
+		ID: m.ID, Name: m.Name, RequestID: m.RequestID,
+		Aggregate: es.AggregateID{Type: es.AggregateType{Context: m.ContextName, Name: m.AggregateName}, Tenant: m.TenantID, ID: m.AggregateID},
+	}
+	for key, value := range m.Header {
+		c.Header.Set(key, value)
+	}
+	return c
+}
+
+// buried tells whoever waits that nobody will carry the command out.
+func (b *Bus) buried(ctx context.Context, m any, cause error) {
+	c, _ := m.(es.Command)
+	s := processed(&c, 0)
+	s.Fail(cause)
+	b.Notifier.Notify(ctx, c.Header, s)
+}
+
+// processed is the signal of a command that was carried out.
+func processed(c *es.Command, version int) es.Signal {
+	return es.Signal{
+		ID: c.ID, CommandID: c.ID, Aggregate: c.Aggregate, Stage: es.StageProcessed, Version: version, Code: es.CodeOK, Time: time.Now(),
+		Function: es.Function{Kind: "COMMAND", Context: c.Aggregate.Type.Context, Processor: c.Aggregate.Type.Name, Name: c.Name},
+	}
 }

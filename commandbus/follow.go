@@ -159,9 +159,5 @@ func (g *Gateway) ask(ctx context.Context, w *waiting) {
 	if err != nil {
 		return // it was not carried out yet, or nobody can say
 	}
-	c := &w.command
-	w.take(es.Signal{
-		ID: c.ID, WaitID: w.plan.ID, CommandID: c.ID, Aggregate: c.Aggregate, Stage: es.StageProcessed, Version: commit.Version, Code: es.CodeOK,
-		Function: es.Function{Kind: "COMMAND", Context: c.Aggregate.Type.Context, Processor: c.Aggregate.Type.Name, Name: c.Name}, Time: time.Now(),
-	})
+	w.take(processed(&w.command, commit.Version))
 }

@@ -77,16 +77,22 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer tail.Close()
 	var running sync.WaitGroup
 	running.Go(func() { g.keep(ctx) })
-	for pause, last := time.Duration(0), (time.Time{}); ctx.Err() == nil; {
+	for pause, last, began := time.Duration(0), (time.Time{}), time.Now(); ctx.Err() == nil; {
 		messages, err := tail.Next(ctx, readAtOnce)
 		if err = redisrun.Explain(err); err != nil {
 			passes := errors.Is(err, es.ErrUnavailable) || errors.Is(err, es.ErrUncertain)
-			g.replies.set(func() { g.replies.read, g.replies.err = passes && time.Since(last) < replyLease, err })
+			g.replies.set(func() {
+				g.replies.read = passes && time.Since(last) < replyLease
+				if !passes || time.Since(began) > redisrun.DefaultPatience {
+					g.replies.err = err
+				}
+			})
 			pause = min(2*pause+50*time.Millisecond, time.Second)
 			wait(ctx, pause)
 			continue
 		}
-		if pause, last = 0, time.Now(); !g.replies.isRead() {
+		now := time.Now()
+		if pause, last, began = 0, now, now; !g.replies.isRead() {
 			g.replies.set(func() { g.replies.read, g.replies.err = true, nil })
 		}
 		for _, m := range messages {

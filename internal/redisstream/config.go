@@ -21,6 +21,9 @@ type Config struct {
 	Consumer string
 	// Observer is told what becomes of messages. Defaults to none.
 	Observer es.Observer
+	// Buried is told of each message that was made a dead letter, or stays pending instead:
+	// msg is what the decoder made of it, with its error too. Defaults to nobody.
+	Buried func(ctx context.Context, msg any, cause error)
 	// Logger hears what no caller can be told. Defaults to slog.Default().
 	Logger *slog.Logger
 }

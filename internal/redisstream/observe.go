@@ -133,6 +133,13 @@ func (t *topic) tellBuried(ctx context.Context, e *entry, reason recovery.Reason
 	tell(ctx, t.subscription, es.DeadLettered{Delivery: d, Reason: string(reason), Err: cause})
 }
 
+// tellOwner tells whoever reads these messages that one is given up.
+func (t *topic) tellOwner(ctx context.Context, e *entry, cause error) {
+	if t.Buried != nil && e.msg != nil {
+		t.Buried(ctx, e.msg, cause)
+	}
+}
+
 // teller tells for the parts of a subscription that have no log.
 type teller struct{ *subscription }
 

@@ -185,6 +185,7 @@ func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, caus
 	t.log.Warn(ctx, "message cannot be handled", args...)
 	if t.NoDeadLetters {
 		t.keepPending(e) // so that nobody takes it for lost
+		t.tellOwner(ctx, e, cause)
 		return 0
 	}
 	letter := recovery.Letter{Reason: reason, Error: cause.Error(), Attempts: max(e.failures, 1), Aggregate: e.aggregate}
@@ -196,6 +197,7 @@ func (t *topic) bury(ctx context.Context, e *entry, reason recovery.Reason, caus
 	}
 	if err == nil {
 		t.tellBuried(ctx, e, reason, cause)
+		t.tellOwner(ctx, e, cause)
 	}
 	if err == nil && t.DeleteAcked {
 		if _, err := t.group.Ack(ctx, e.stream, []string{e.id}); err != nil {
