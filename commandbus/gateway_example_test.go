@@ -26,7 +26,7 @@ var account = aggregate.Decider[int64]{
 	Type: accounts,
 	Decide: func(_ int64, c es.Command) (es.Events, error) {
 		if d := c.Body.(Deposit); d.Cents > 0 {
-			return es.Events{deposited{d.Cents}}, nil
+			return es.Events{deposited(d)}, nil
 		}
 		return nil, errors.New("not a deposit")
 	},

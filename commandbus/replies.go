@@ -56,7 +56,8 @@ func (c *condition) ready(ctx context.Context, needed bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: not sent, since its answer could not be received: Gateway.Run has not begun, or Redis does not answer: %w", es.ErrUnavailable, context.Cause(ctx))
+			return fmt.Errorf("%w: not sent, since its answer could not be received: Gateway.Run has not begun, or Redis does not answer: %w",
+				es.ErrUnavailable, context.Cause(ctx))
 		}
 	}
 	return nil

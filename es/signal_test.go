@@ -66,7 +66,7 @@ func TestWowsSignalsAreReadAndWrittenByteForByte(t *testing.T) {
 func TestWhatWowRefusesOfASignalIsRefused(t *testing.T) {
 	t.Parallel()
 	g := readSignals(t)
-	require.Equal(t, 21, len(g.Signals.WaitSignalsRead))
+	require.Len(t, g.Signals.WaitSignalsRead, 21)
 	for _, v := range g.Signals.WaitSignalsRead {
 		var s es.Signal
 		err := json.Unmarshal([]byte(v.Doc), &s)
@@ -110,10 +110,10 @@ func carried(err error) error {
 	return read.Err()
 }
 
-type tooHot struct{}
+type heatError struct{}
 
-func (tooHot) Error() string     { return "too hot" }
-func (tooHot) ErrorCode() string { return "TooHot" }
+func (heatError) Error() string     { return "too hot" }
+func (heatError) ErrorCode() string { return "TooHot" }
 
 func TestErrorsAreWhatTheyWereInAnotherProcess(t *testing.T) {
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestErrorsAreWhatTheyWereInAnotherProcess(t *testing.T) {
 	require.ErrorIs(t, carried(es.Refuse(es.ErrNotDeleted)), es.ErrRefused)
 
 	var code *es.CodeError
-	require.ErrorAs(t, carried(es.Refuse(fmt.Errorf("today: %w", tooHot{}))), &code)
+	require.ErrorAs(t, carried(es.Refuse(fmt.Errorf("today: %w", heatError{}))), &code)
 	require.Equal(t, es.CodeError{Code: "TooHot", Message: "today: too hot"}, *code)
 	require.ErrorIs(t, code, es.ErrRefused)
 	require.EqualError(t, &es.CodeError{Code: "X"}, "X")
@@ -161,5 +161,5 @@ func TestABodyMayValidateItself(t *testing.T) {
 	require.ErrorIs(t, err, es.ErrInvalid)
 	require.Equal(t, es.CodeIllegalArgument, es.CodeOf(err))
 	require.Equal(t, es.CodeValidation, es.CodeOf(es.ValidateBody(checked{es.FieldErrors{{Name: "a", Message: "b"}}})))
-	require.Equal(t, "TooHot", es.CodeOf(es.ValidateBody(checked{tooHot{}})))
+	require.Equal(t, "TooHot", es.CodeOf(es.ValidateBody(checked{heatError{}})))
 }

@@ -191,7 +191,7 @@ func gatewayFailed(t *testing.T, k gatewayKit) {
 		require.ErrorIs(t, err, es.ErrRefused)
 		r, err := k.Gateway.SendAndWait(patient(t), k.command(), w)
 		require.EqualError(t, err, "no")
-		require.Equal(t, es.CodeOf(err), "ERROR")
+		require.Equal(t, "ERROR", es.CodeOf(err))
 		require.Equal(t, es.StageProcessed, r.Stage)
 		require.Equal(t, "ERROR", r.Code)
 	}
