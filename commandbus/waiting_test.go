@@ -216,7 +216,7 @@ func TestWAIT06_RefusedReplyKeysAreAnErrorAtOnce(t *testing.T) {
 			server := redistest.Standalone(t)
 			admin := server.Client(t)
 			args := []any{"ACL", "SETUSER", "caller", "on", ">secret"}
-			for _, word := range strings.FieldsSeq(rule) {
+			for word := range strings.FieldsSeq(rule) {
 				args = append(args, word)
 			}
 			require.NoError(t, admin.Do(t.Context(), args...).Err())
