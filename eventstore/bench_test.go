@@ -227,6 +227,17 @@ func BenchmarkAppendAgainstReference(b *testing.B) {
 // looks at is one that is empty for sure.
 func reference(b *testing.B, server *redistest.Server, codec es.Codec, typ es.AggregateType) float64 {
 	b.Helper()
+	return referenceWith(b, server, codec, typ, pipelined)
+}
+
+// The two ways in which redis-benchmark is the yardstick.
+var (
+	pipelined = []string{"-c", "50", "-P", "16", "-n", "150000"}
+	single    = []string{"-c", "1", "-n", "20000"}
+)
+
+func referenceWith(b *testing.B, server *redistest.Server, codec es.Codec, typ es.AggregateType, flags []string) float64 {
+	b.Helper()
 	path, err := exec.LookPath("redis-benchmark")
 	if err != nil {
 		b.Skip("redis-benchmark is not installed: it comes with redis-tools")
@@ -238,10 +249,11 @@ func reference(b *testing.B, server *redistest.Server, codec es.Codec, typ es.Ag
 	k := rediskey.EventKeys(typ.ID("reference"))
 	const mark = "__rand_int__"
 	member := strings.Repeat("0030", 19-len(mark)/4) + mark
-	out, err := exec.CommandContext(b.Context(), path, "-p", server.Addr[strings.LastIndex(server.Addr, ":")+1:],
-		"-c", "50", "-P", "16", "-n", "150000", "-r", "2000000000", "--csv", "EVALSHA", sha, "3",
+	args := append([]string{"-p", server.Addr[strings.LastIndex(server.Addr, ":")+1:]}, flags...)
+	args = append(args, "-r", "2000000000", "--csv", "EVALSHA", sha, "3",
 		k.Stream+mark, k.IDs, k.Stream+mark+":req_idx", "r-"+mark, "1", mark+string(data[len(mark):]),
-		member+".KDAp", "7a7a"+member[4:]+".", "7a7a"+member[4:]+"/").Output()
+		member+".KDAp", "7a7a"+member[4:]+".", "7a7a"+member[4:]+"/")
+	out, err := exec.CommandContext(b.Context(), path, args...).Output()
 	require.NoError(b, err)
 	for line := range strings.Lines(string(out)) {
 		// The command itself comes first and is not escaped: count from the end.
