@@ -16,7 +16,7 @@ MODULES := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod */*/go.mod))
 MODULES := $(patsubst go.mod,.,$(MODULES))
 
 .DEFAULT_GOAL := help
-.PHONY: help lint test race cover bench soak matrix fuzz example migrate-demo redis
+.PHONY: help docs lint test race cover bench soak matrix fuzz example migrate-demo redis
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ example: ## replay the order log of the example, without any server
 
 migrate-demo: redis ## migrate the order log from an older layout, on a server of its own
 	@scripts/migrate-demo.sh
+
+docs: ## write the pages of docs/ that are made from the code
+	go test -count 1 -run 'PageIsCurrent$$' . -update
 
 lint: $(GOLANGCI_LINT) ## check format, vet, linters and the headers of scripts
 	@unformatted=$$(gofmt -l .) && { [ -z "$$unformatted" ] || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }; }
