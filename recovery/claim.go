@@ -22,10 +22,11 @@ type Entry struct {
 	Function es.Function
 	// Deliveries is the server's count, which taking it over has not raised.
 	Deliveries int
-	// Failures counts what [Group.Fail] counted, in all consumers, and First is when it
-	// failed first; zero where it never did.
+	// Failures counts what [Group.Fail] counted, in all consumers; First is when it
+	// failed first, and Cause why it failed last. Zero where it never did.
 	Failures int
 	First    time.Time
+	Cause    string
 	// Owner is who had it before: this consumer itself where it was found again.
 	Owner string
 	// Replays and Origin are those of a [Letter]; set for a retry stream's entries.
@@ -130,7 +131,7 @@ func (s *sweep) fetch(ctx context.Context, claimed []Entry) ([]Entry, error) {
 			e.Function = RetryFunction(e.Fields)
 			e.Fields, e.Replays, e.Origin, _ = ReadRetry(e.Fields)
 		}
-		e.Failures, e.First = readFailures(values(failures.Val()).text(i))
+		e.Failures, e.First, e.Cause = readFailures(values(failures.Val()).text(i))
 		found = append(found, e)
 	}
 	if len(gone) > 0 {

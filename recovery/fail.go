@@ -111,18 +111,19 @@ func boundText(s string) string {
 	return s[:end]
 }
 
-// readFailures reads what lua/fail_entry.lua has written: "<count> <first ms> …".
-func readFailures(text string) (count int, first time.Time) {
-	parts := strings.SplitN(text, " ", 3)
-	if len(parts) < 3 {
-		return 0, time.Time{}
+// readFailures reads what lua/fail_entry.lua has written: "<count> <first ms> <last ms>
+// <token> <error>".
+func readFailures(text string) (count int, first time.Time, cause string) {
+	parts := strings.SplitN(text, " ", 5)
+	if len(parts) < 5 {
+		return 0, time.Time{}, ""
 	}
 	n, errCount := strconv.Atoi(parts[0])
 	ms, errFirst := strconv.ParseInt(parts[1], 10, 64)
 	if errCount != nil || errFirst != nil {
-		return 0, time.Time{}
+		return 0, time.Time{}, ""
 	}
-	return n, time.UnixMilli(ms).UTC()
+	return n, time.UnixMilli(ms).UTC(), parts[4]
 }
 
 // forgetFailures looks at some failures and drops those of entries that are no longer

@@ -58,7 +58,7 @@ func TestAClaimKeepsCountsFieldsAndFailures(t *testing.T) {
 		require.NoError(t, err)
 		silence(t, rdb, a.Topic, "a")
 		taken, _ := sweep(t, settled(t, rdb, a.Topic, "b"), a.Topic, 0)
-		require.Equal(t, []recovery.Entry{{ID: id, Fields: hostile, Deliveries: 7, Failures: 1, First: first, Owner: "a"}}, taken)
+		require.Equal(t, []recovery.Entry{{ID: id, Fields: hostile, Deliveries: 7, Failures: 1, First: first, Cause: "the handler's error", Owner: "a"}}, taken)
 		require.EqualValues(t, 7, pendingOf(t, rdb, a.Topic, "b")[0].RetryCount)
 	})
 }

@@ -103,7 +103,36 @@ func TestDLQ01_AMessageThatFailedAsOftenAsItMayIsBuriedWithoutACall(t *testing.T
 		require.Len(t, all, 1)
 		require.Equal(t, recovery.Limit, all[0].Reason)
 		require.Equal(t, 2, all[0].Attempts)
+		require.Contains(t, all[0].Error, errFails.Error())
 	})
+}
+
+func TestAttemptsAreTheCallsAlsoWhereTheCountingFails(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	rdb := server.Client(t)
+	topic := freshTopic()
+	c := config(topic)
+	c.MaxDeliveries = 3
+	var attempts atomic.Int64
+	var wrong atomic.Bool
+	r := start(t, rdb, c, func(ctx context.Context, _ string) error {
+		d, _ := es.DeliveryOf(ctx)
+		n := attempts.Add(1)
+		wrong.Store(wrong.Load() || d.Attempt != int(n))
+		memory := map[bool]string{true: "1", false: "0"}[n < 5] // nothing can be counted before
+		require.NoError(t, rdb.ConfigSet(ctx, "maxmemory", memory).Err())
+		if n < 6 {
+			return errFails
+		}
+		return nil
+	})
+	publish(t, rdb, topic, "a|1")
+	drained(t, rdb, topic)
+	r.end(t)
+	require.False(t, wrong.Load(), "each call has the next number")
+	require.EqualValues(t, 6, attempts.Load(), "what could not be counted spends none")
+	require.Empty(t, letters(t, rdb, topic))
 }
 
 // What stays pending is remembered, so that it is not found again and again, but not

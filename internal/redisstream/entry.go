@@ -21,8 +21,10 @@ type entry struct {
 	aggregate string
 	// failed are the functions that are left, where a handler consists of several.
 	failed []es.FunctionFailure
-	// failures is how often it was handled in vain, as far as is known.
+	// failures is how often it was handled in vain, as far as is known, and cause why a
+	// recovered entry was the last time.
 	failures int
+	cause    string
 	// deliveries of a recovered entry are those of the consumers that had it before.
 	deliveries int
 	// recovered entries were not read by this process.

@@ -66,7 +66,7 @@ func (t *topic) sweep(ctx context.Context, stream string) {
 	held := func(id string) bool { return t.holds(stream, id) }
 	take := func(entries []recovery.Entry) {
 		for _, e := range entries {
-			own := &entry{stream: stream, id: e.ID, failures: e.Failures, deliveries: e.Deliveries, recovered: true}
+			own := &entry{stream: stream, id: e.ID, failures: e.Failures, cause: e.Cause, deliveries: e.Deliveries, recovered: true}
 			own.meantFor(e.Function)
 			t.take(ctx, own, e.Fields)
 		}

@@ -150,7 +150,7 @@ func (t *topic) raise(ctx context.Context, e *entry) (retry time.Duration, proce
 	e.raised = true
 	t.hold(e)
 	if e.failures >= t.MaxDeliveries { // its owner died between the last try and the letter
-		return t.bury(ctx, e, recovery.Limit, fmt.Errorf("failed %d times; whoever counted the last died before the letter was written", e.failures)), false
+		return t.bury(ctx, e, recovery.Limit, fmt.Errorf("%s (whoever tried it last died before the letter was written)", e.cause)), false
 	}
 	if deliveries > 3*t.MaxDeliveries {
 		return t.bury(ctx, e, recovery.Crashed, es.Corrupt("delivered %d times and never finished", deliveries)), false
@@ -166,9 +166,10 @@ func (t *topic) failed(ctx context.Context, e *entry, cause error) time.Duration
 		t.drop(e)
 		return 0
 	case err != nil:
+		e.failures++ // counted there or not, it was called
 		return t.delay(1, err)
 	}
-	e.failures = count
+	e.failures = max(count, e.failures+1)
 	if count >= t.MaxDeliveries {
 		return t.bury(ctx, e, recovery.Limit, cause)
 	}
