@@ -45,8 +45,9 @@ var codes = []struct {
 }
 
 // CodeOf is the code of an error. An error that has a method ErrorCode() string has a code
-// of its own, which a domain chooses; of others those of this package have one, and the
-// rest is a [CodeBadRequest], as in Wow. nil is [CodeOK].
+// of its own, which a domain chooses; of others those of this package have one. The rest is
+// a [CodeBadRequest], as in Wow, where it is an [ErrRefused], and a [CodeInternal] where it
+// is a fault. nil is [CodeOK].
 func CodeOf(err error) string {
 	if err == nil {
 		return CodeOK
@@ -60,7 +61,10 @@ func CodeOf(err error) string {
 			return c.code
 		}
 	}
-	return CodeBadRequest
+	if errors.Is(err, ErrRefused) {
+		return CodeBadRequest
+	}
+	return CodeInternal
 }
 
 // CodeError is an error that was known by its code in another process. [errors.Is] finds

@@ -128,7 +128,7 @@ func TestErrorsAreWhatTheyWereInAnotherProcess(t *testing.T) {
 		require.EqualError(t, err, "handle: "+kind.Error())
 		require.ErrorIs(t, carried(err), kind, "and in the next one")
 	}
-	for _, fault := range []error{fmt.Errorf("%w: boom", es.ErrPanic), es.ErrVersionConflict} {
+	for _, fault := range []error{fmt.Errorf("%w: boom", es.ErrPanic), es.ErrVersionConflict, es.ErrCorrupt, es.ErrUnavailable, errors.New("x")} {
 		require.NotErrorIs(t, carried(fault), es.ErrRefused)
 	}
 	require.ErrorIs(t, carried(es.ErrVersionConflict), es.ErrVersionConflict)
