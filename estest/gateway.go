@@ -135,4 +135,3 @@ func patient(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
-
