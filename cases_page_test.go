@@ -115,7 +115,7 @@ func addCases(tests map[string][]string, path string, text []byte) error {
 		case *ast.BasicLit:
 			name, err := strconv.Unquote(n.Value)
 			if m := caseSubtest.FindStringSubmatch(name); n.Kind == token.STRING && err == nil && m != nil {
-				for _, id := range strings.Fields(m[1]) {
+				for id := range strings.FieldsSeq(m[1]) {
 					tests[id] = append(tests[id], fmt.Sprintf("%s %q", folder, name))
 				}
 			}
