@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/headwater-go/headwater/es"
 )
@@ -42,17 +43,25 @@ func readingClient(rdb redis.UniversalClient, topics int) (*reading, error) {
 	case *redis.ClusterClient:
 		o := *c.Options()
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxRetries = topics+1, 0, 0, 0, -1
+		o.MaintNotificationsConfig = noNotifications()
 		r.rdb = redis.NewClusterClient(&o)
 	case *redis.Client:
 		// A client of Sentinel has a dialer that asks for the master, which its copy has
 		// too. The copy does not hear of a failover: it finds out when its read ends.
 		o := *c.Options()
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.MaxRetries = topics+1, 0, 0, 0, -1
+		o.MaintNotificationsConfig = noNotifications()
 		r.rdb = redis.NewClient(&o)
 	default:
 		return nil, es.Invalid("a subscription reads through a *redis.Client or a *redis.ClusterClient, not a %T", rdb)
 	}
 	return r, nil
+}
+
+// noNotifications keeps the copy from reading the original's configuration, which its
+// first connection writes to. A read that is cut short is begun again anyhow.
+func noNotifications() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
 func (r *reading) close() {
