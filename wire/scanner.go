@@ -173,20 +173,18 @@ func (s *scanner) whole() token {
 	return t
 }
 
-// hop moves past an object or array of a simple document by its brackets alone.
+// hop moves past an object or array of a simple document by its brackets alone. Where
+// they do not close it ends with the document, in which a comma or a bracket is due then.
 func (s *scanner) hop() {
 	n, deep := extent(view(s.data[s.pos:]))
-	s.pos += n
-	if deep {
+	if s.pos += n; deep {
 		s.tooDeep()
-	} else if s.pos == len(s.data) && n > 0 && s.data[s.pos-1]|0x20 != '}' {
-		s.fail("unexpected end")
 	}
 }
 
 // extent is the length of the object or array that a simple text begins with, by its
-// brackets alone: what has a value of its own within them may be no JSON. Where they do
-// not close, it is the whole text; where they are too deep, what comes before them.
+// brackets alone: what stands within them may be no JSON. Where they do not close, it is
+// the whole text; where they are too deep, what comes before them.
 func extent(s string) (n int, deep bool) {
 	depth := 0
 	for i := 0; i < len(s); i++ {
