@@ -46,13 +46,6 @@ func (w *waiting) take(s es.Signal) bool {
 		return true
 	}
 	taken := w.apply(s)
-	if taken && s.CommandID == w.command.ID {
-		early := w.early
-		w.early = nil
-		for _, e := range early {
-			w.apply(e)
-		}
-	}
 	if taken {
 		select {
 		case w.changed <- struct{}{}:
@@ -62,7 +55,7 @@ func (w *waiting) take(s es.Signal) bool {
 	return taken
 }
 
-// apply takes a signal in its turn. The caller holds mu.
+// apply takes a signal in its turn, and those that waited for it. The caller holds mu.
 func (w *waiting) apply(s es.Signal) bool {
 	if w.over {
 		return false
@@ -101,6 +94,13 @@ func (w *waiting) apply(s es.Signal) bool {
 	}
 	w.over = w.ended()
 	w.results = append(w.results, w.result(s))
+	if of == &w.main { // what came too early may follow this
+		early := w.early
+		w.early = nil
+		for _, e := range early {
+			w.apply(e)
+		}
+	}
 	return true
 }
 
