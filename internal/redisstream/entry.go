@@ -30,7 +30,7 @@ type entry struct {
 	// recovered entries were not read by this process.
 	recovered bool
 	raised    bool // its delivery was counted already
-	// lapses are those of the topic's lease before this process got it.
+	// lapses are those of the topic's lease before this process asked for it.
 	lapses int64
 }
 

@@ -64,9 +64,10 @@ func (t *topic) renew(ctx context.Context) {
 // sweep takes over what there is, as far as there is room for it.
 func (t *topic) sweep(ctx context.Context, stream string) {
 	held := func(id string) bool { return t.holds(stream, id) }
+	var lapses int64
 	take := func(entries []recovery.Entry) {
 		for _, e := range entries {
-			own := &entry{stream: stream, id: e.ID, failures: e.Failures, cause: e.Cause, deliveries: e.Deliveries, recovered: true}
+			own := &entry{stream: stream, id: e.ID, failures: e.Failures, cause: e.Cause, deliveries: e.Deliveries, lapses: lapses, recovered: true}
 			own.meantFor(e.Function)
 			t.take(ctx, own, e.Fields)
 		}
@@ -77,6 +78,7 @@ func (t *topic) sweep(ctx context.Context, stream string) {
 			return
 		}
 		read := t.reached()
+		lapses = t.tenure.lapses.Load()
 		swept, err := t.group.Sweep(ctx, stream, room, held, take)
 		if swept.Looked && stream == t.name {
 			t.raiseFloor(swept.First, read)

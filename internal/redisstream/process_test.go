@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,6 +97,20 @@ func (p *process) running() bool {
 	}
 }
 
+// freeze stops all its threads, and waits until they stand still where that can be seen.
+func (p *process) freeze(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.Signal(syscall.SIGSTOP))
+	eventually(t, "it stands still", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid))
+		require.NoError(t, err)
+		return !slices.ContainsFunc(threads, func(stat string) bool {
+			text, err := os.ReadFile(stat)
+			return err == nil && !strings.Contains(string(text), ") T ")
+		})
+	})
+}
+
 func callsOf(t *testing.T, rdb *redis.Client, text string) (n int) {
 	t.Helper()
 	for _, call := range rdb.LRange(t.Context(), "calls", 0, -1).Val() {
@@ -139,7 +155,7 @@ func TestDUP07_LOST07_AProcessThatWasStoppedTakesNothingBack(t *testing.T) {
 	stale := run(t, server, topic)
 	publish(t, rdb, topic, "a|slow")
 	eventually(t, "it has begun", func() bool { return callsOf(t, rdb, "a|slow") == 1 })
-	require.NoError(t, stale.Signal(syscall.SIGSTOP))
+	stale.freeze(t)
 	publish(t, rdb, topic, "b|1") // its read is blocked still, and gets it
 	var seen calls
 	release := make(chan struct{})

@@ -29,9 +29,9 @@ func (t *topic) read(ctx context.Context) {
 		if n == 0 {
 			return
 		}
-		began := time.Now()
+		began, lapses := time.Now(), t.tenure.lapses.Load()
 		streams, err := c.read(ctx, t, n, waiting)
-		got := t.takeAll(ctx, streams)
+		got := t.takeAll(ctx, streams, lapses)
 		t.lanes.release(n)
 		switch {
 		case err == nil || errors.Is(err, redis.Nil):
@@ -56,10 +56,10 @@ func (t *topic) read(ctx context.Context) {
 	}
 }
 
-func (t *topic) takeAll(ctx context.Context, streams []redis.XStream) (n int) {
+func (t *topic) takeAll(ctx context.Context, streams []redis.XStream, lapses int64) (n int) {
 	for _, s := range streams {
 		for _, m := range s.Messages {
-			e, fields := &entry{stream: s.Stream, id: m.ID}, fieldsOf(m.Values)
+			e, fields := &entry{stream: s.Stream, id: m.ID, lapses: lapses}, fieldsOf(m.Values)
 			if s.Stream == t.name {
 				t.reach(m.ID)
 			} else {

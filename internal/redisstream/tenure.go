@@ -20,12 +20,14 @@ var start = time.Now()
 // confirm notes that the lease was renewed by a call that began at a time.
 func (t *tenure) confirm(began time.Time) {
 	at := int64(began.Sub(start))
-	if before := t.until.Swap(at + int64(t.lease)); before > 0 && at > before {
-		t.lapses.Add(1)
+	if before := t.until.Load(); before > 0 && at > before {
+		t.lapses.Add(1) // first: who sees the new end sees the lapse
 	}
+	t.until.Store(at + int64(t.lease))
 }
 
 // lapsed says whether the lease may have ended since there were so many lapses.
 func (t *tenure) lapsed(before int64) bool {
-	return t.lapses.Load() != before || int64(time.Since(start)) > t.until.Load()
+	until := t.until.Load()
+	return int64(time.Since(start)) > until || t.lapses.Load() != before
 }

@@ -67,7 +67,7 @@ func (t *topic) take(ctx context.Context, e *entry, fields recovery.Fields) {
 	if !t.hold(e) {
 		return
 	}
-	e.topic, e.lapses = t, t.tenure.lapses.Load()
+	e.topic = t
 	for _, f := range fields {
 		e.size += len(f)
 	}
